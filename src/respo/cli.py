@@ -1,0 +1,46 @@
+"""How every command of the project ends: cleanly, or with one message that says what to do."""
+
+import errno
+import functools
+import os
+import sys
+from collections.abc import Callable
+
+
+class UserError(Exception):
+    """An error the user can mend; the text names the file, the key or column, and the remedy."""
+
+
+def explain(error: OSError) -> str:
+    """One line for an error of the operating system: the file, what is wrong, the remedy."""
+    where = error.filename or "a file"
+    if error.errno == errno.ENOSPC:
+        return f"{where}: the disk is full. Free some space and start again; nothing is lost."
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"{where}: {error.strerror}. Change the permissions or choose another folder."
+    return f"{where}: {error.strerror or error}"
+
+
+def command(main: Callable[[], None]) -> Callable[[], None]:
+    """Turn expected errors of ``main`` into one line on standard error and an exit code.
+
+    1 for a `UserError` or an operating system error, 130 after Ctrl-C, as shells expect.
+    """
+
+    @functools.wraps(main)
+    def run() -> None:
+        try:
+            main()
+            sys.stdout.flush()
+        except UserError as error:
+            sys.exit(f"error: {error}")
+        except BrokenPipeError:
+            # The reader (head, less) went away: not an error. Keep Python from flushing again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError as error:
+            sys.exit(f"error: {explain(error)}")
+        except KeyboardInterrupt:
+            print("interrupted; the next start continues", file=sys.stderr)
+            sys.exit(130)
+
+    return run

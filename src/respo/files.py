@@ -1,0 +1,159 @@
+"""Reading and writing: nothing half-written is ever taken for a good file.
+
+Every file is written to a temporary sibling, flushed to disk and renamed. Parquet files carry what
+they were made from as JSON under the schema metadata key ``respo``.
+"""
+
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from respo.cli import UserError
+
+METADATA_KEY = b"respo"
+
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Give a temporary sibling of ``path`` to write to; rename it to ``path`` if all went well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb+") as written:
+            os.fsync(written.fileno())
+        # mkstemp creates private files; results are as readable as the umask allows.
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except OSError as error:
+        # Say the file that the user knows, not the temporary one.
+        error.filename = str(path)
+        raise
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+@functools.cache
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write indented JSON atomically; NaN is refused, since JSON has none."""
+    write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON.
+
+    Raises:
+        UserError: the file is missing, unreadable or not JSON; the text names it and the remedy.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UserError(f"{path}: not valid JSON ({error}). Delete it and make it anew.") from None
+
+
+def write_parquet(path: Path, table: pa.Table, made_from: dict[str, Any]) -> None:
+    """Write a table atomically, with ``made_from`` as its provenance."""
+    metadata = {METADATA_KEY: json.dumps(made_from, sort_keys=True).encode()}
+    with atomic_path(path) as temporary:
+        pq.write_table(table.replace_schema_metadata(metadata), temporary)
+
+
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a table, ``columns`` of it when given.
+
+    Raises:
+        UserError: the file is missing, damaged or lacks a column; the text says which.
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            missing = [name for name in columns or () if name not in file.schema_arrow.names]
+            if missing:
+                raise UserError(
+                    f"{path}: column {missing[0]!r} is missing; "
+                    f"there are {', '.join(file.schema_arrow.names)}"
+                )
+            return file.read(columns=columns)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UserError(
+            f"{path}: not a readable Parquet file ({error}). Delete it and make it anew."
+        ) from None
+
+
+def made_from(table: pa.Table) -> dict[str, Any]:
+    """Return the provenance that `write_parquet` stored with a table, or an empty dictionary."""
+    text = (table.schema.metadata or {}).get(METADATA_KEY)
+    return json.loads(text) if text else {}
+
+
+def sha256_of(path: Path) -> str:
+    """Hash a file's bytes.
+
+    Raises:
+        UserError: there is no such file.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+
+
+@functools.cache
+def code_revision() -> str:
+    """Git revision of the package's checkout, with ``-dirty`` where files differ, or ``unknown``."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", *arguments],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def environment(*packages: str) -> dict[str, str]:
+    """Versions of what made a result: code revision, Python, machine, and the named packages."""
+    return {
+        "respo": importlib.metadata.version("respo"),
+        "code": code_revision(),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        **{name: importlib.metadata.version(name) for name in packages},
+    }
