@@ -1,0 +1,1 @@
+"""The study as data: schema, loading, the grid of runs and their paths."""

@@ -1,0 +1,306 @@
+"""Every configuration key, its type and its meaning: the one source.
+
+The YAML files are validated against these models, `config/schema/*.json` (for editors) and the key
+tables of `config/README.md` are generated from them.
+"""
+
+from typing import Annotated, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+T = TypeVar("T")
+
+NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+
+
+def _distinct(values: list[T]) -> list[T]:
+    """Refuse a list that names something twice."""
+    twice = [value for i, value in enumerate(values) if value in values[:i]]
+    if twice:
+        raise ValueError(f"{twice[0]!r} stands twice; name each once")
+    return values
+
+
+Name = Annotated[str, Field(pattern=f"^{NAME_PATTERN}$", description="a file name without .yaml")]
+Names = Annotated[list[Name], Field(min_length=1), AfterValidator(_distinct)]
+Positive = Annotated[int, Field(ge=1)]
+Counts = Annotated[list[Positive], Field(min_length=1), AfterValidator(_distinct)]
+Seeds = Annotated[
+    list[Annotated[int, Field(ge=0, lt=2**31)]], Field(min_length=1), AfterValidator(_distinct)
+]
+ArtifactId = Annotated[str, Field(pattern=r"^[a-z0-9]+/[a-z0-9]+$")]
+Artifacts = Annotated[list[ArtifactId], AfterValidator(_distinct)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Scalar = float | int | bool | str | None
+
+
+class Strict(BaseModel):
+    """Unknown keys and values of another type are errors, never coerced."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Settings(Strict):
+    """`config/config.yaml`: which study runs and where. `--config key=value` overrides a key."""
+
+    study: Name = Field(description="the study to run: a file of config/studies")
+    results: str = Field(
+        default="results", min_length=1, description="the folder that all results go to"
+    )
+    device: str = Field(
+        default="cpu",
+        pattern=r"^(cpu|cuda(:\d+)?)$",
+        description="where local training and sampling run: `cpu`, `cuda` or `cuda:1`",
+    )
+
+
+# --- data -----------------------------------------------------------------------------------------
+
+
+class Chain(Strict):
+    """Prompts such as `3+5*2-7=`, evaluated from left to right modulo 10."""
+
+    source: Literal["chain"] = Field(description="the generator of the rows")
+    operators: Annotated[
+        list[Annotated[int, Field(ge=1, le=64)]], Field(min_length=2, max_length=2)
+    ] = Field(description="least and greatest number of operators in a prompt")
+    rows: Positive = Field(description="number of distinct prompts")
+    seed: int = Field(ge=0, lt=2**31, description="seed of the generator")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        low, high = self.operators
+        if low > high:
+            raise ValueError(f"operators: {low} is greater than {high}; write [least, greatest]")
+        return self
+
+
+class Dataset(Chain):
+    """`config/datasets/NAME.yaml`: prompts to train on, never a held-out one."""
+
+
+class Benchmark(Chain):
+    """`config/benchmarks/NAME.yaml`: held-out prompts, one column of the tables."""
+
+    label: str = Field(min_length=1, description="column head in tables and figures")
+    samples: Positive = Field(description="K, responses per problem")
+    verifier: Literal["strict_box", "math_verify"] = Field(description="what decides on a response")
+
+
+# --- policies -------------------------------------------------------------------------------------
+
+
+class Architecture(Strict):
+    """Sizes of a Qwen3 policy, named as in transformers' configuration."""
+
+    model_type: Literal["qwen3", "qwen3_moe"] = Field(description="dense or mixture of experts")
+    hidden_size: Positive = Field(description="width of the residual stream")
+    num_hidden_layers: Positive = Field(description="number of layers")
+    num_attention_heads: Positive = Field(description="query heads")
+    num_key_value_heads: Positive = Field(description="key and value heads")
+    head_dim: Positive = Field(description="width of a head; even")
+    intermediate_size: Positive = Field(
+        description="width of the feed-forward layer (of an expert)"
+    )
+    num_experts: Positive | None = Field(default=None, description="experts; `qwen3_moe` only")
+    num_experts_per_tok: Positive | None = Field(
+        default=None, description="experts that each token uses; `qwen3_moe` only"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.num_attention_heads % self.num_key_value_heads:
+            raise ValueError(
+                f"num_key_value_heads: {self.num_key_value_heads} does not divide "
+                f"num_attention_heads {self.num_attention_heads}"
+            )
+        if self.head_dim % 2:
+            raise ValueError(f"head_dim: {self.head_dim} is odd; rotary embeddings need it even")
+        experts = (self.num_experts, self.num_experts_per_tok)
+        if self.model_type == "qwen3" and experts != (None, None):
+            raise ValueError("num_experts, num_experts_per_tok: only for model_type qwen3_moe")
+        if self.model_type == "qwen3_moe":
+            if None in experts:
+                raise ValueError("qwen3_moe needs num_experts and num_experts_per_tok")
+            if self.num_experts_per_tok > self.num_experts:  # type: ignore[operator]
+                raise ValueError("num_experts_per_tok: is greater than num_experts")
+        return self
+
+
+class WarmStart(Strict):
+    """Supervised steps from random weights; every run of the model starts from their result."""
+
+    data: Name = Field(description="demonstrations are of prompts of this data set")
+    steps: Positive = Field(description="supervised steps")
+    batch: Positive = Field(description="demonstrations per step")
+    learning_rate: PositiveFloat = Field(description="peak rate; cosine decay after a warm-up")
+    direct: Fraction = Field(description="share of demonstrations without reasoning")
+    corrupted: Fraction = Field(description="share of reasoning steps with a random result")
+    seed: int = Field(ge=0, lt=2**31, description="seed of weights and demonstrations")
+
+
+class Policy(Strict):
+    """What a policy is: whatever changes its weights or its responses."""
+
+    backend: Literal["local"] = Field(description="the trainer: `local` is torch on this machine")
+    architecture: Architecture = Field(description="sizes of the network")
+    warm_start: WarmStart = Field(description="how the common initial weights are made")
+    max_prompt_tokens: Positive = Field(description="longer prompts are dropped and counted")
+    max_response_tokens: Positive = Field(description="responses are cut here and flagged")
+
+
+class Resources(Strict):
+    """What a training job of the model asks of the machine."""
+
+    memory_mb: Positive = Field(description="memory of a training job, MB")
+    minutes: Positive = Field(description="longest wall time of a training job, minutes")
+
+
+class Model(Policy):
+    """`config/models/NAME.yaml`: a policy and what its jobs need."""
+
+    label: str = Field(min_length=1, description="name in tables and figures")
+    resources: Resources = Field(description="needs of a training job")
+
+
+# --- methods --------------------------------------------------------------------------------------
+
+Aggregation = Literal[
+    "token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "seq-mean-token-sum-norm"
+]
+
+
+class Objective(Strict):
+    """What a method computes."""
+
+    objective: str = Field(description="a coefficient function of src/respo/objectives")
+    parameters: dict[str, Scalar] = Field(
+        default_factory=dict, description="its keyword arguments; those left out keep the defaults"
+    )
+
+
+class Method(Objective):
+    """`config/methods/NAME.yaml`: an objective with its parameters."""
+
+    label: str = Field(min_length=1, description="name in tables and figures")
+    source: str = Field(min_length=1, description="paper and section")
+    deviations: list[str] = Field(description="numbered departures from the source; [] if none")
+    loss_aggregation: Aggregation | None = Field(
+        default=None, description="instead of the study's, where the paper prescribes another"
+    )
+
+
+# --- studies --------------------------------------------------------------------------------------
+
+
+class Optimizer(Strict):
+    """AdamW at a constant learning rate."""
+
+    learning_rate: PositiveFloat = Field(description="constant after the warm-up")
+    warmup_updates: int = Field(ge=0, description="updates of linear warm-up; 0 for none")
+    betas: Annotated[list[Fraction], Field(min_length=2, max_length=2)] = Field(
+        description="decay of the two moments"
+    )
+    weight_decay: float = Field(ge=0, allow_inf_nan=False, description="decoupled weight decay")
+    gradient_clip: PositiveFloat = Field(description="largest norm of the gradient")
+
+
+class Training(Strict):
+    """The settings that all runs of a study share."""
+
+    updates: Positive = Field(description="policy updates of a run")
+    mini_batch: Positive = Field(description="M, prompts per update")
+    rollouts_per_prompt: int = Field(
+        ge=2, description="G, responses per prompt; a group of one has no advantage"
+    )
+    temperature: PositiveFloat = Field(
+        description="of rollouts and of the log-probabilities in the loss alike"
+    )
+    loss_aggregation: Aggregation = Field(description="how token losses become one number")
+    optimizer: Optimizer = Field(description="AdamW")
+    checkpoints: Counts = Field(description="updates whose weights are kept for evaluation")
+
+    @model_validator(mode="after")
+    def _checkpoints_exist(self) -> Self:
+        late = [update for update in self.checkpoints if update > self.updates]
+        if late:
+            raise ValueError(f"checkpoints: {late[0]} comes after the last update {self.updates}")
+        return self
+
+
+class Evaluation(Strict):
+    """How the responses of a benchmark are sampled."""
+
+    updates: Counts = Field(description="checkpoints to evaluate; tables show the last one")
+    temperature: PositiveFloat = Field(description="sampling temperature")
+    top_p: Annotated[float, Field(gt=0, le=1)] = Field(description="nucleus sampling mass; 1.0 off")
+    seed: int = Field(ge=0, lt=2**31, description="seed of the samples")
+
+
+class ExtraRuns(Strict):
+    """A further block of runs beside the grid."""
+
+    methods: Names = Field(description="as in the study")
+    staleness: Counts = Field(description="as in the study")
+    models: Names | None = Field(default=None, description="the study's models if left out")
+    seeds: Seeds | None = Field(default=None, description="the study's seeds if left out")
+
+
+class Study(Training):
+    """`config/studies/NAME.yaml`: the grid methods x models x staleness x seeds."""
+
+    title: str = Field(min_length=1, description="heads the report")
+    methods: Names = Field(description="files of config/methods, in the order of the tables")
+    models: Names = Field(description="files of config/models")
+    staleness: Counts = Field(
+        description="N, updates per rollout batch: all N use the same behaviour policy"
+    )
+    seeds: Seeds = Field(description="seeds of the runs")
+    extra_runs: list[ExtraRuns] = Field(default=[], description="runs beside the grid")
+    train_data: Name = Field(description="a file of config/datasets")
+    benchmarks: Names = Field(description="files of config/benchmarks, the columns of the tables")
+    evaluation: Evaluation = Field(description="how benchmarks are sampled")
+    tables: Artifacts = Field(description="tables to make")
+    figures: Artifacts = Field(description="figures to make")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for n in [*self.staleness, *(n for extra in self.extra_runs for n in extra.staleness)]:
+            if self.updates % n:
+                raise ValueError(
+                    f"staleness: {n} does not divide updates {self.updates}; a rollout batch "
+                    f"would be cut short"
+                )
+        for update in self.evaluation.updates:
+            if update not in self.checkpoints:
+                raise ValueError(
+                    f"evaluation.updates: {update} is not in checkpoints {self.checkpoints}"
+                )
+        return self
+
+
+# --- what a run depends on ------------------------------------------------------------------------
+
+
+class InitialConfig(Strict):
+    """All that the initial weights of a model depend on."""
+
+    model: Policy
+    data: Dataset
+
+
+class RunConfig(Strict):
+    """`config.yaml` of a run folder: all that training depends on, and nothing else.
+
+    Labels and names are left out: changing one must not train anew. ``objective_code`` changes with
+    the objective's formula, not with its comments.
+    """
+
+    model: Policy
+    objective: Objective
+    objective_code: str
+    staleness: Positive
+    seed: int
+    training: Training
+    train_data: Dataset
