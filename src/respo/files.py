@@ -131,7 +131,7 @@ def sha256_of(path: Path) -> str:
 
 @functools.cache
 def code_revision() -> str:
-    """Git revision of the package's checkout, with ``-dirty`` where files differ, or ``unknown``."""
+    """Git revision of the checkout, with ``-dirty`` where files differ, or ``unknown``."""
 
     def git(*arguments: str) -> str:
         return subprocess.run(

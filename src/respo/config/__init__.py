@@ -1,1 +1,24 @@
 """The study as data: schema, loading, the grid of runs and their paths."""
+
+from respo.config.load import (
+    load_data_config,
+    load_initial_config,
+    load_resolved_study,
+    load_run_config,
+    load_settings,
+    load_study,
+)
+from respo.config.study import ResolvedStudy, Run
+from respo.config.yaml import canonical
+
+__all__ = [
+    "ResolvedStudy",
+    "Run",
+    "canonical",
+    "load_data_config",
+    "load_initial_config",
+    "load_resolved_study",
+    "load_run_config",
+    "load_settings",
+    "load_study",
+]

@@ -28,8 +28,9 @@ Counts = Annotated[list[Positive], Field(min_length=1), AfterValidator(_distinct
 Seeds = Annotated[
     list[Annotated[int, Field(ge=0, lt=2**31)]], Field(min_length=1), AfterValidator(_distinct)
 ]
-ArtifactId = Annotated[str, Field(pattern=r"^[a-z0-9]+/[a-z0-9]+$")]
-Artifacts = Annotated[list[ArtifactId], AfterValidator(_distinct)]
+# Tables and figures carry the papers' own numbers.
+TableId = Literal["respo/table1"]
+FigureId = Literal["respo/fig1", "respo/fig3"]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Scalar = float | int | bool | str | None
@@ -261,8 +262,12 @@ class Study(Training):
     train_data: Name = Field(description="a file of config/datasets")
     benchmarks: Names = Field(description="files of config/benchmarks, the columns of the tables")
     evaluation: Evaluation = Field(description="how benchmarks are sampled")
-    tables: Artifacts = Field(description="tables to make")
-    figures: Artifacts = Field(description="figures to make")
+    tables: Annotated[list[TableId], AfterValidator(_distinct)] = Field(
+        description="tables to make"
+    )
+    figures: Annotated[list[FigureId], AfterValidator(_distinct)] = Field(
+        description="figures to make"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

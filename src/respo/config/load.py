@@ -1,0 +1,191 @@
+"""From YAML files to validated objects; every problem becomes one message.
+
+A message names the file, the key, the value and what is allowed. All problems of a file are told at
+once.
+"""
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from respo.cli import UserError
+from respo.config.schema import (
+    Benchmark,
+    Chain,
+    Dataset,
+    InitialConfig,
+    Method,
+    Model,
+    RunConfig,
+    Settings,
+    Strict,
+    Study,
+)
+from respo.config.study import RESERVED, ResolvedStudy
+from respo.config.yaml import NUMBER, read_yaml
+
+M = TypeVar("M", bound=Strict)
+
+
+def load_settings(path: Path, overrides: dict[str, Any]) -> Settings:
+    """Validate `config/config.yaml` with the overrides of the command line laid over it."""
+    return validate(Settings, {**read_yaml(path), **overrides}, path)
+
+
+def load_study(config: Path, name: str) -> ResolvedStudy:
+    """Read a study and every file that it names.
+
+    Args:
+        config: the folder with studies/, methods/, models/, datasets/ and benchmarks/.
+        name: a file of ``config/studies`` without ``.yaml``.
+
+    Raises:
+        UserError: with all problems of the first bad file.
+    """
+    path = _named(config / "studies", name, "study")
+    study = validate(Study, read_yaml(path), path)
+
+    def load(kind: type[M], folder: str, key: str, names: Iterable[str]) -> dict[str, M]:
+        files = {n: _named(config / folder, n, f"{path}: {key}") for n in dict.fromkeys(names)}
+        return {n: validate(kind, read_yaml(file), file) for n, file in files.items()}
+
+    extra = study.extra_runs
+    method_names = [*study.methods, *(m for e in extra for m in e.methods)]
+    model_names = [*study.models, *(m for e in extra for m in e.models or ())]
+    methods = load(Method, "methods", "methods", method_names)
+    models = load(Model, "models", "models", model_names)
+    data_names = [study.train_data, *(model.warm_start.data for model in models.values())]
+    resolved = ResolvedStudy(
+        name=name,
+        study=study,
+        methods=methods,
+        models=models,
+        datasets=load(Dataset, "datasets", "train_data", data_names),
+        benchmarks=load(Benchmark, "benchmarks", "benchmarks", study.benchmarks),
+    )
+    _check_models(resolved, path)
+    _check_runs(resolved, path)
+    for method_name, method in methods.items():
+        _check_objective(method, config / "methods" / f"{method_name}.yaml")
+    return resolved
+
+
+def load_resolved_study(path: Path) -> ResolvedStudy:
+    """Read `study.yaml` of a results folder."""
+    return validate(ResolvedStudy, read_yaml(path), path)
+
+
+def load_run_config(path: Path) -> RunConfig:
+    """Read `config.yaml` of a run folder."""
+    return validate(RunConfig, read_yaml(path), path)
+
+
+def load_initial_config(path: Path) -> InitialConfig:
+    """Read `config.yaml` of a model's initial weights."""
+    return validate(InitialConfig, read_yaml(path), path)
+
+
+def load_data_config(path: Path) -> Chain:
+    """Read the configuration of a training set or benchmark in a results folder."""
+    return validate(Chain, read_yaml(path), path)
+
+
+def _check_models(resolved: ResolvedStudy, path: Path) -> None:
+    for name in resolved.models:
+        if name in RESERVED:
+            raise UserError(
+                f"{path}: models: {name!r} is a folder of every study; rename the model"
+            )
+
+
+def _check_runs(resolved: ResolvedStudy, path: Path) -> None:
+    runs = resolved.runs()
+    twice = [run for i, run in enumerate(runs) if run in runs[:i]]
+    if twice:
+        raise UserError(
+            f"{path}: extra_runs: {twice[0].name} stands twice or is in the grid; keep one"
+        )
+
+
+def _check_objective(method: Method, path: Path) -> None:
+    # Imported here: torch takes seconds to load, and most commands do not need it.
+    from respo import objectives
+
+    try:
+        objectives.check_parameters(method.objective, method.parameters)
+    except ValueError as error:
+        key = "parameters" if method.objective in objectives.objective_names() else "objective"
+        raise UserError(f"{path}: {key}: {error}") from None
+
+
+def _named(folder: Path, name: str, where: str) -> Path:
+    """Return the YAML file of a name, or tell which names there are."""
+    file = folder / f"{name}.yaml"
+    if file.is_file():
+        return file
+    known = sorted(path.stem for path in folder.glob("*.yaml"))
+    raise UserError(
+        f"{where}: {name!r} is not a file of {folder}; there are {', '.join(known) or 'none'}"
+        + _suggestion(name, known)
+    )
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def validate(kind: type[M], data: dict[str, Any], path: Path) -> M:
+    """Build a model from plain data.
+
+    Raises:
+        UserError: one line per problem: file, key, value, what is allowed.
+    """
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        lines = [f"{path}: {_describe(kind, problem)}" for problem in error.errors()]
+        raise UserError("\n       ".join(lines)) from None
+
+
+def _describe(kind: type[BaseModel], problem: ErrorDetails) -> str:
+    location, value = problem["loc"], problem["input"]
+    key = ".".join(str(part) for part in location)
+    message = problem["msg"].removeprefix("Value error, ")
+    match problem["type"]:
+        case "extra_forbidden":
+            known = list(_model_at(kind, location[:-1]).model_fields)
+            hint = _suggestion(str(location[-1]), known)
+            return f"{key}: unknown key{hint}; allowed: {', '.join(known)}"
+        case "missing":
+            return f"{key}: is missing; add the key"
+        case "value_error":
+            # Messages of the validators name key and value themselves.
+            return f"{key}: {message}" if key else message
+        case "float_type" | "int_type" if isinstance(value, str) and NUMBER.fullmatch(value):
+            number = repr(float(value)).replace("e", ".0e") if "e" in value.lower() else value
+            return (
+                f"{key}: {value!r} is text to YAML, not a number; write it unquoted, and with a "
+                f"point before an exponent: {number}"
+            )
+        case _:
+            return f"{key}: {value!r} is not allowed: {message[0].lower()}{message[1:]}"
+
+
+def _model_at(kind: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
+    """Find the model that the keys at ``location`` belong to."""
+    for part in location:
+        if isinstance(part, str) and part in kind.model_fields:
+            models = _models_in(kind.model_fields[part].annotation)
+            kind = models[0] if models else kind
+    return kind
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in _models_in(argument)]

@@ -1,0 +1,104 @@
+"""A study with everything it names: its runs, what each depends on, and where each lies."""
+
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from respo.config.schema import (
+    Benchmark,
+    Dataset,
+    InitialConfig,
+    Method,
+    Model,
+    Objective,
+    Policy,
+    RunConfig,
+    Strict,
+    Study,
+    Training,
+)
+
+# Folders of results/<study> beside those of the models.
+RESERVED = ("data", "initial", "tables", "figures", "logs", "benchmarks")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run: its path says which."""
+
+    model: str
+    method: str
+    staleness: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The run's path below the study's folder, one level per coordinate."""
+        return f"{self.model}/{self.method}/N{self.staleness}/seed{self.seed}"
+
+    def folder(self, study_folder: Path) -> Path:
+        """The run's folder."""
+        return study_folder / self.name
+
+    def cell(self, study_folder: Path, update: int, benchmark: str) -> Path:
+        """The file with the result of one checkpoint on one benchmark."""
+        return self.folder(study_folder) / "eval" / str(update) / benchmark / "cell.json"
+
+
+class ResolvedStudy(Strict):
+    """A study and the contents of every file that it names; `study.yaml` of a results folder."""
+
+    name: str
+    study: Study
+    methods: dict[str, Method]
+    models: dict[str, Model]
+    datasets: dict[str, Dataset]
+    benchmarks: dict[str, Benchmark]
+
+    def runs(self) -> list[Run]:
+        """List all runs, in the order of the tables: model, staleness, method, seed."""
+        study = self.study
+        blocks = [(study.models, study.staleness, study.methods, study.seeds)]
+        for extra in study.extra_runs:
+            models, seeds = extra.models or study.models, extra.seeds or study.seeds
+            blocks.append((models, extra.staleness, extra.methods, seeds))
+        runs = [
+            Run(model, method, staleness, seed)
+            for block in blocks
+            for model, staleness, method, seed in product(*block)
+        ]
+        models, methods = list(self.models), list(self.methods)
+
+        def position(run: Run) -> tuple[int, int, int]:
+            return models.index(run.model), run.staleness, methods.index(run.method)
+
+        return sorted(runs, key=position)
+
+    def run_config(self, run: Run, objective_code: str) -> RunConfig:
+        """Gather what the training of a run depends on.
+
+        Args:
+            run: one of `runs`.
+            objective_code: hash of the objective's formula, see `respo.objectives.code_hash`.
+        """
+        method = self.methods[run.method]
+        training = {name: getattr(self.study, name) for name in Training.model_fields}
+        if method.loss_aggregation is not None:
+            training["loss_aggregation"] = method.loss_aggregation
+        return RunConfig(
+            model=self._policy(run.model),
+            objective=Objective(objective=method.objective, parameters=method.parameters),
+            objective_code=objective_code,
+            staleness=run.staleness,
+            seed=run.seed,
+            training=Training(**training),
+            train_data=self.datasets[self.study.train_data],
+        )
+
+    def initial_config(self, model: str) -> InitialConfig:
+        """Gather what the initial weights of a model depend on."""
+        policy = self._policy(model)
+        return InitialConfig(model=policy, data=self.datasets[policy.warm_start.data])
+
+    def _policy(self, model: str) -> Policy:
+        return Policy(**{name: getattr(self.models[model], name) for name in Policy.model_fields})

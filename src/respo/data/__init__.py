@@ -1,0 +1,1 @@
+"""Training sets and benchmarks in one row schema: `id`, `prompt`, `answer`."""
