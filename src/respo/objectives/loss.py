@@ -1,0 +1,108 @@
+"""The one policy loss, and how it is averaged over a mini-batch."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from respo.objectives.ratios import as_mask
+
+AGGREGATIONS = (
+    "token-mean",
+    "seq-mean-token-mean",
+    "seq-mean-token-sum",
+    "seq-mean-token-sum-norm",
+)
+
+
+def policy_loss(
+    log_prob_BT: Tensor,
+    coefficient_BT: Tensor,
+    advantage_B: Tensor,
+    mask_BT: Tensor,
+    token_weight_BT: Tensor,
+) -> Tensor:
+    """Return the sum over valid tokens of -(c * A * weight) * log pi, a scalar.
+
+    Only log pi is differentiated. The weights carry the normalisation of the whole mini-batch
+    (`token_weights`), so the losses of micro-batches add up to the loss of the mini-batch.
+    Masked positions may hold anything. Its value is no measure of progress; its gradient is the
+    objective's.
+
+    Args:
+        log_prob_BT: log pi of the sampled tokens in nats, with gradient.
+        coefficient_BT: from `coefficients`.
+        advantage_B: one advantage per response.
+        mask_BT: 1 at the tokens of the response, 0 elsewhere.
+        token_weight_BT: from `token_weights`.
+
+    Raises:
+        ValueError: shapes that do not fit each other, or log-probabilities in low precision.
+    """
+    if log_prob_BT.dtype not in (torch.float32, torch.float64):
+        raise ValueError(f"log_prob_BT must be float32 or float64, not {log_prob_BT.dtype}")
+    mask_BT = as_mask(mask_BT, log_prob_BT.shape)
+    for name, tensor in (("coefficient_BT", coefficient_BT), ("token_weight_BT", token_weight_BT)):
+        if tensor.shape != log_prob_BT.shape:
+            raise ValueError(
+                f"{name} has shape {tuple(tensor.shape)}, log_prob_BT {tuple(log_prob_BT.shape)}"
+            )
+    if advantage_B.shape != log_prob_BT.shape[:1]:
+        raise ValueError(
+            f"advantage_B has shape {tuple(advantage_B.shape)}, expected ({len(log_prob_BT)},)"
+        )
+    scale_BT = coefficient_BT * advantage_B.unsqueeze(1) * token_weight_BT
+    scale_BT = torch.where(mask_BT, scale_BT, 0.0).to(log_prob_BT.dtype).detach()
+    return -(scale_BT * torch.where(mask_BT, log_prob_BT, 0.0)).sum()
+
+
+def token_weights(
+    aggregation: str,
+    mask_BT: Tensor,
+    *,
+    batch_tokens: float,
+    batch_responses: float,
+    max_response_tokens: float,
+) -> Tensor:
+    """Return the weight of each token in the loss of the whole mini-batch.
+
+    ============================  =============================================
+    `token-mean`                  1 / batch_tokens
+    `seq-mean-token-mean`         1 / (batch_responses * tokens of the response)
+    `seq-mean-token-sum`          1 / batch_responses
+    `seq-mean-token-sum-norm`     1 / (batch_responses * max_response_tokens)
+    ============================  =============================================
+
+    Args:
+        aggregation: one of `AGGREGATIONS`.
+        mask_BT: the mask of this micro-batch, whole responses.
+        batch_tokens: valid tokens of the whole mini-batch, over all micro-batches and ranks.
+        batch_responses: responses of the whole mini-batch.
+        max_response_tokens: the run's limit on response length, not the width of a tensor.
+
+    Returns:
+        Weights, shape (B, T), float64, 0 at masked tokens.
+
+    Raises:
+        ValueError: an unknown aggregation, or a total that is not positive.
+    """
+    mask_BT = as_mask(mask_BT, mask_BT.shape)
+    totals = {
+        "batch_tokens": batch_tokens,
+        "batch_responses": batch_responses,
+        "max_response_tokens": max_response_tokens,
+    }
+    for name, total in totals.items():
+        if not 0 < total < math.inf:
+            raise ValueError(f"{name} = {total!r} must be positive and finite")
+    weight_BT = mask_BT.double()
+    if aggregation == "token-mean":
+        return weight_BT / batch_tokens
+    if aggregation == "seq-mean-token-mean":
+        tokens_B1 = weight_BT.sum(dim=1, keepdim=True).clamp(min=1)
+        return weight_BT / tokens_B1 / batch_responses
+    if aggregation == "seq-mean-token-sum":
+        return weight_BT / batch_responses
+    if aggregation == "seq-mean-token-sum-norm":
+        return weight_BT / batch_responses / max_response_tokens
+    raise ValueError(f"unknown aggregation: {aggregation!r}; known: {', '.join(AGGREGATIONS)}")
