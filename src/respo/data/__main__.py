@@ -1,4 +1,4 @@
-"""`python -m respo.data --config FILE --held-out|--train --out FILE.parquet`: make prompts."""
+"""`python -m respo.data --config FILE --side train|held_out --out FILE`: make prompts."""
 
 import argparse
 from pathlib import Path
@@ -35,13 +35,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, required=True, help="resolved data configuration")
     parser.add_argument("--out", type=Path, required=True, help="Parquet file to write")
-    side = parser.add_mutually_exclusive_group(required=True)
-    side.add_argument("--train", action="store_true", help="prompts to train on")
-    side.add_argument("--held-out", action="store_true", help="prompts of a benchmark")
+    parser.add_argument("--side", choices=["train", "held_out"], required=True, help="of the split")
     options = parser.parse_args()
     config = load_data_config(options.config)
     try:
-        table = rows(config, held_out=options.held_out)
+        table = rows(config, held_out=options.side == "held_out")
     except ValueError as error:
         raise UserError(f"{options.config}: {error}") from None
     made_from = {"config_sha256": sha256_of(options.config), **environment("pyarrow")}

@@ -1,0 +1,32 @@
+# The grid methods x models x staleness x seeds as dependency-tracked jobs.
+#
+#   snakemake                                   the study of config/config.yaml
+#   snakemake --config study=NAME               another one
+#   snakemake results/tiny/.../cell.json        one cell of a table, and only what it needs
+#
+# Each rule calls `python -m respo.<stage>`; rules/common.smk reads the study.
+
+
+include: "workflow/rules/common.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        REPORT,
+        TABLES,
+        FIGURES,
+
+
+include: "workflow/rules/data.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/aggregate.smk"
+
+
+onstart:
+    print(announcement())
+
+
+onsuccess:
+    print(farewell())

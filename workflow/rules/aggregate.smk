@@ -1,0 +1,103 @@
+# Tables, figures and the report of a study.
+
+
+FIGURE_INPUTS = {"respo/fig1": [], "respo/fig3": metrics}
+
+for table in study.tables:
+
+    rule:
+        name:
+            f"table_{table.replace('/', '_')}"
+        input:
+            study=f"{STUDY}/study.yaml",
+            cells=cells,
+        output:
+            csv=report(
+                f"{STUDY}/tables/{table}.csv",
+                caption=f"../report/{table}.rst",
+                category="Tables",
+                labels={"table": table},
+            ),
+            md=f"{STUDY}/tables/{table}.md",
+            tex=f"{STUDY}/tables/{table}.tex",
+        log:
+            f"{LOGS}/tables/{table}.log",
+        benchmark:
+            f"{TIMES}/tables/{table}.tsv"
+        conda:
+            "../../envs/local.yaml"
+        threads: 1
+        resources:
+            mem_mb=1000,
+            runtime=10,
+        params:
+            table=table,
+            study=STUDY,
+        message:
+            "Table {params.table}"
+        shell:
+            "python -m respo.reporting.table {params.table:q} --study {params.study:q}"
+            " 2>&1 | tee -i {log:q}"
+
+
+for figure in study.figures:
+
+    rule:
+        name:
+            f"figure_{figure.replace('/', '_')}"
+        input:
+            study=f"{STUDY}/study.yaml",
+            metrics=FIGURE_INPUTS[figure],
+        output:
+            png=report(
+                f"{STUDY}/figures/{figure}.png",
+                caption=f"../report/{figure}.rst",
+                category="Figures",
+                labels={"figure": figure},
+            ),
+            pdf=f"{STUDY}/figures/{figure}.pdf",
+        log:
+            f"{LOGS}/figures/{figure}.log",
+        benchmark:
+            f"{TIMES}/figures/{figure}.tsv"
+        conda:
+            "../../envs/local.yaml"
+        threads: 1
+        resources:
+            mem_mb=1000,
+            runtime=10,
+        params:
+            figure=figure,
+            study=STUDY,
+        message:
+            "Figure {params.figure}"
+        shell:
+            "python -m respo.reporting.figure {params.figure:q} --study {params.study:q}"
+            " 2>&1 | tee -i {log:q}"
+
+
+rule report:
+    input:
+        TABLES,
+        FIGURES,
+    output:
+        REPORT,
+    log:
+        f"{LOGS}/report.log",
+    benchmark:
+        f"{TIMES}/report.tsv"
+    conda:
+        "../../envs/local.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        snakefile=workflow.main_snakefile,
+        config=[f"{key}={value}" for key, value in settings.model_dump().items()],
+    message:
+        "HTML report"
+    shell:
+        # The outer snakemake holds the lock and waits for this one, which only reads.
+        "snakemake --snakefile {params.snakefile:q} --nolock --report {output:q}"
+        " --config {params.config:q} --cores 1 -- {input:q} > {log:q} 2>&1"

@@ -1,0 +1,87 @@
+# From a checkpoint to one cell of a table.
+
+
+rule generate:
+    input:
+        train=f"{RUN}/train.json",
+        data=f"{STUDY}/data/held_out/{{benchmark}}.parquet",
+    output:
+        f"{EVAL}/generations.parquet",
+    log:
+        f"{LOGS}/eval/{EVAL_NAME}.generate.log",
+    benchmark:
+        f"{TIMES}/eval/{EVAL_NAME}.generate.tsv"
+    conda:
+        "../../envs/local.yaml"
+    threads: 1
+    resources:
+        mem_mb=model_memory,
+        runtime=model_minutes,
+    params:
+        checkpoint=checkpoint_of,
+        samples=lambda wildcards: resolved.benchmarks[wildcards.benchmark].samples,
+        temperature=study.evaluation.temperature,
+        top_p=study.evaluation.top_p,
+        seed=study.evaluation.seed,
+        limit=lambda wildcards: resolved.models[wildcards.model].max_response_tokens,
+        device=settings.device,
+    message:
+        "Generate {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} at {wildcards.checkpoint}: {wildcards.benchmark}"
+    shell:
+        "python -m respo.evaluation.generate --checkpoint {params.checkpoint:q}"
+        " --benchmark {input.data:q} --samples {params.samples} --temperature {params.temperature}"
+        " --top-p {params.top_p} --max-response-tokens {params.limit} --seed {params.seed}"
+        " --device {params.device:q} --out {output:q} 2>&1 | tee -i {log:q}"
+
+
+rule score:
+    input:
+        f"{EVAL}/generations.parquet",
+    output:
+        f"{EVAL}/scores.parquet",
+    log:
+        f"{LOGS}/eval/{EVAL_NAME}.score.log",
+    benchmark:
+        f"{TIMES}/eval/{EVAL_NAME}.score.tsv"
+    conda:
+        "../../envs/local.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=60,
+    params:
+        verifier=lambda wildcards: resolved.benchmarks[wildcards.benchmark].verifier,
+    message:
+        "Score {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} at {wildcards.checkpoint}: {wildcards.benchmark}"
+    shell:
+        "python -m respo.evaluation.score --generations {input:q} --verifier {params.verifier:q}"
+        " --workers {threads} --out {output:q} 2>&1 | tee -i {log:q}"
+
+
+rule cell:
+    input:
+        scores=f"{EVAL}/scores.parquet",
+        train=f"{RUN}/train.json",
+        config=f"{RUN}/config.yaml",
+    output:
+        f"{EVAL}/cell.json",
+    log:
+        f"{LOGS}/eval/{EVAL_NAME}.cell.log",
+    benchmark:
+        f"{TIMES}/eval/{EVAL_NAME}.cell.tsv"
+    conda:
+        "../../envs/local.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=10,
+    params:
+        study=settings.study,
+    message:
+        "Cell {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} at {wildcards.checkpoint}: {wildcards.benchmark}"
+    shell:
+        "python -m respo.evaluation.cell --scores {input.scores:q} --train {input.train:q}"
+        " --run-config {input.config:q} --study {params.study:q} --model {wildcards.model:q}"
+        " --method {wildcards.method:q} --staleness {wildcards.staleness} --seed {wildcards.seed}"
+        " --update {wildcards.checkpoint} --benchmark {wildcards.benchmark:q} --out {output:q}"
+        " 2>&1 | tee -i {log:q}"
