@@ -1,0 +1,219 @@
+"""Killable processes that compare answers, so that none can hang, crash or flood the caller.
+
+Each worker is a fresh interpreter (never a fork of a process that may hold threads or a GPU) behind
+two pipes that carry JSON lines. An answer has a limit of wall-clock time and of memory. A worker
+that exceeds it or dies is replaced; its answer counts as wrong, all others are unaffected.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import wait
+from types import TracebackType
+from typing import NamedTuple
+
+Pair = tuple[str, str]  # gold answer, response
+
+START_SECONDS = 120.0  # a worker imports sympy, slowly from a cold network disk
+
+
+class Verdict(NamedTuple):
+    """What became of one response.
+
+    ``status`` is ``ok`` (compared), ``unparsed`` (no mathematical reading), ``timeout`` or
+    ``failed`` (out of memory, or the worker died). Only ``ok`` can be correct. ``extracted`` is the
+    text taken for the answer, cut to 300 characters.
+    """
+
+    correct: bool
+    extracted: str | None
+    status: str
+
+
+class WorkerError(RuntimeError):
+    """No worker can be started."""
+
+
+class WorkerPool:
+    """A pool of workers, started on demand and kept until `close`; usable from any thread.
+
+    Args:
+        workers: number of processes; default: the processors this process may use.
+        seconds: wall-clock limit of one answer (ReSPO, App. D.2: 30 s).
+        memory_mb: limit of a worker's address space, where the system can limit it.
+    """
+
+    def __init__(
+        self, workers: int | None = None, *, seconds: float = 30.0, memory_mb: int = 2048
+    ) -> None:
+        self.size = _processors() if workers is None else workers
+        self.seconds, self.memory_mb = seconds, memory_mb
+        if self.size < 1 or seconds <= 0 or memory_mb < 256:
+            raise ValueError(
+                "a pool needs at least one worker, a limit above 0 seconds and at least 256 MB, "
+                f"not {self.size}, {seconds} and {memory_mb}"
+            )
+        self._lock = threading.Lock()
+        self._workers: list[_Worker] = []
+
+    def check(
+        self, pairs: Sequence[Pair], progress: Callable[[int, int], None] | None = None
+    ) -> list[Verdict]:
+        """Compare each response with its gold answer.
+
+        Equal pairs are compared once.
+
+        Args:
+            pairs: ``(gold, response)``.
+            progress: called with (finished pairs, all pairs) after each comparison.
+
+        Returns:
+            One verdict per pair, in the order of ``pairs``.
+
+        Raises:
+            WorkerError: no worker could be started; the text says why.
+        """
+        with self._lock:
+            try:
+                verdicts = self._check(Counter(pairs), progress or (lambda done, total: None))
+            except BaseException:
+                self._stop()  # no late reply may be taken for the next call's
+                raise
+        return [verdicts[pair] for pair in pairs]
+
+    def close(self) -> None:
+        """End all workers."""
+        with self._lock:
+            self._stop()
+
+    def __enter__(self) -> "WorkerPool":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _check(
+        self, count: Counter[Pair], progress: Callable[[int, int], None]
+    ) -> dict[Pair, Verdict]:
+        waiting = deque(count)
+        verdicts: dict[Pair, Verdict] = {}
+        done = 0
+        while len(verdicts) < len(count):
+            self._replace_dead(wanted=min(self.size, len(count) - len(verdicts)))
+            for worker in self._workers:
+                if worker.state == "idle" and waiting:
+                    worker.send(waiting.popleft(), self.seconds)
+            for worker in self._wait():
+                verdict = worker.receive()
+                if verdict is not None:
+                    verdicts[worker.pair] = verdict
+                    done += count[worker.pair]
+                    progress(done, count.total())
+        return verdicts
+
+    def _wait(self) -> list["_Worker"]:
+        """Wait for a reply, a death or the first deadline; return the workers concerned."""
+        patience = min(worker.deadline for worker in self._workers) - time.monotonic()
+        ready = wait(
+            [worker.replies.fileno() for worker in self._workers],
+            None if patience == float("inf") else max(0.0, patience),
+        )
+        now = time.monotonic()
+        return [w for w in self._workers if w.replies.fileno() in ready or w.deadline <= now]
+
+    def _replace_dead(self, wanted: int) -> None:
+        for worker in self._workers:
+            if worker.state == "dead":
+                worker.kill()
+        self._workers = [worker for worker in self._workers if worker.state != "dead"]
+        while len(self._workers) < wanted:
+            self._workers.append(_Worker(self.seconds, self.memory_mb))
+
+    def _stop(self) -> None:
+        for worker in self._workers:
+            worker.kill()
+        self._workers = []
+
+
+class _Worker:
+    """One process: ``starting``, then ``idle`` and ``busy`` by turns, at last ``dead``."""
+
+    def __init__(self, seconds: float, memory_mb: int) -> None:
+        self.process = subprocess.Popen(
+            # -P: a file of the working directory must not pass for a library.
+            [sys.executable, "-P", "-m", "respo.rewards.worker_main", str(seconds), str(memory_mb)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # sympy orders some terms by hash; the verdict must not depend on the process.
+            env={**os.environ, "PYTHONHASHSEED": "0"},
+            start_new_session=True,  # Ctrl-C is the parent's to handle
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.requests, self.replies = self.process.stdin, self.process.stdout
+        self.state = "starting"
+        self.pair: Pair = ("", "")  # the one at work, or the last
+        self.deadline = time.monotonic() + START_SECONDS
+        self._received = b""
+
+    def send(self, pair: Pair, seconds: float) -> None:
+        """Hand over a pair. If the worker has died, `receive` will notice."""
+        self.state, self.pair = "busy", pair
+        self.deadline = time.monotonic() + seconds
+        request = json.dumps({"gold": pair[0], "response": pair[1]}).encode() + b"\n"
+        with suppress(BrokenPipeError):
+            self.requests.write(request)
+            self.requests.flush()
+
+    def receive(self) -> Verdict | None:
+        """Take what has come: the verdict on ``pair``, or None if that is still to come.
+
+        An overdue worker is given up, which is its verdict; so is one that died at work.
+
+        Raises:
+            WorkerError: the worker did not start.
+        """
+        if time.monotonic() >= self.deadline:
+            return self._give_up("timeout", "it took too long")
+        chunk = os.read(self.replies.fileno(), 65536)
+        if not chunk:
+            return self._give_up("failed", f"exit code {self.process.wait()}")
+        self._received += chunk
+        if not chunk.endswith(b"\n"):
+            return None
+        message = json.loads(self._received)
+        self._received = b""
+        if "error" in message:
+            raise WorkerError(f"answers cannot be compared: {message['error']}")
+        self.state, self.deadline = "idle", float("inf")
+        return None if "ready" in message else Verdict(**message)
+
+    def _give_up(self, status: str, why: str) -> Verdict | None:
+        if self.state == "starting":
+            raise WorkerError(f"a process for comparing answers did not start: {why}")
+        died_at_work = self.state == "busy"
+        self.state = "dead"
+        return Verdict(False, None, status) if died_at_work else None
+
+    def kill(self) -> None:
+        """End the process and close its pipes."""
+        self.process.kill()
+        self.process.wait()
+        self.replies.close()
+        with suppress(BrokenPipeError):  # an unsent rest of a request
+            self.requests.close()
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,299 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from respo.rewards.workers import Verdict, WorkerError, WorkerPool
+
+SHARED = Path(os.environ.get("RESPO_SHARED", Path(__file__).parents[3] / "shared"))
+
+PAPER = "evaluation rule of the paper (ReSPO, App. D.2)"
+REPORT = "public bug reports about mathematical verifiers"
+LIBRARY = "Math-Verify's documented behaviour, seen to hold for 0.9.0"
+
+HUGE = [
+    r"\dfrac{5^{(5^{(5^{(5^5)})}-4)}-5}{16}",
+    "9^{9^9}",
+    "(10^7)!",
+    r"\binom{10^9}{5\cdot10^8}",
+]
+
+CASES = [
+    # gold, response, correct, status, origin
+    ("1", "1", True, "ok", REPORT),
+    ("033", r"\boxed{33}", True, "ok", REPORT),
+    ("11", r"\boxed{711}", False, "ok", REPORT),
+    ("11", "711", False, "ok", REPORT),
+    # Boxes close to each other are one answer with several parts; otherwise the last one counts.
+    ("34", r"so \boxed{33} ... no, \boxed{34}", False, "ok", LIBRARY),
+    ("33", r"so \boxed{33} ... no, \boxed{34}", False, "ok", LIBRARY),
+    (r"\{33, 34\}", r"either \boxed{33} or \boxed{34}", True, "ok", LIBRARY),
+    ("34", r"so \boxed{33}. " + "No, that is wrong. " * 9 + r"\boxed{34}", True, "ok", LIBRARY),
+    ("33", r"so \boxed{33}. " + "No, that is wrong. " * 9 + r"\boxed{34}", False, "ok", LIBRARY),
+    # Both modes: plain expressions and LaTeX, with and without a box.
+    ("33", "The answer is 33.", True, "ok", PAPER),
+    (r"\frac{1}{2}", "Answer: 1/2", True, "ok", PAPER),
+    (r"\frac{1}{2}", "we get $0.5$", True, "ok", PAPER),
+    (r"\frac{1}{2}", r"\boxed{\dfrac12}", True, "ok", PAPER),
+    # The strict box refuses these; the evaluation does not.
+    ("33", r"\boxed{ 33 }", True, "ok", PAPER),
+    ("33", r"\boxed{\text{33}}", True, "ok", PAPER),
+    ("33", r"\boxed{33}" + "x" * 101, True, "ok", PAPER),
+    (r"\{1,2\}", r"\boxed{\{2,1\}}", True, "ok", LIBRARY),
+    ("10{,}000", r"\boxed{10000}", True, "ok", LIBRARY),
+    ("(3, 4)", r"\boxed{(4, 3)}", False, "ok", LIBRARY),
+    ("x=5", r"\boxed{5}", True, "ok", LIBRARY),
+    # No mathematical reading.
+    ("33", "", False, "unparsed", REPORT),
+    ("33", " \n\t ", False, "unparsed", REPORT),
+    ("33", "I do not know.", False, "unparsed", REPORT),
+    ("33", "(" * 1_000_000, False, "unparsed", REPORT),
+    ("33", r"\boxed{3", False, "unparsed", REPORT),
+    ("33", r"\boxed{}", False, "unparsed", PAPER),
+    ("", r"\boxed{33}", False, "unparsed", PAPER),
+    # Odd characters survive the way to the worker and back.
+    ("33", "\ud800 \x00 \u2028 \\boxed{33}\n", True, "ok", "by hand"),
+]
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[WorkerPool]:
+    with WorkerPool(2, seconds=20) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def verdicts(pool: WorkerPool) -> list[Verdict]:
+    return pool.check([(gold, response) for gold, response, *_ in CASES])
+
+
+@pytest.mark.parametrize("row", range(len(CASES)))
+def test_case(verdicts: list[Verdict], row: int) -> None:
+    _, _, correct, status, origin = CASES[row]
+    assert (verdicts[row].correct, verdicts[row].status) == (correct, status), origin
+
+
+def test_extracted_text(pool: WorkerPool) -> None:
+    boxed, plain, none, long = pool.check(
+        [
+            ("1", r"so \boxed{\frac{1}{2}}"),
+            ("1", "Answer: 7 apples"),
+            ("1", "no idea"),
+            ("1", rf"\boxed{{{'x + ' * 500}1}}"),
+        ]
+    )
+    assert boxed.extracted == r"\frac{1}{2}"
+    assert plain.extracted == "7"
+    assert none.extracted is None
+    assert long.extracted is not None
+    assert len(long.extracted) == 300
+
+
+def test_from_another_thread(pool: WorkerPool) -> None:
+    """Math-Verify's own time-outs would raise here."""
+    verdicts: list[Verdict] = []
+    threads = [
+        threading.Thread(target=lambda: verdicts.extend(pool.check([("1", "1")]))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert verdicts == [Verdict(True, "1", "ok")] * 3
+
+
+def test_huge_numbers_time_out_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    good = [(str(n), rf"\boxed{{{n}}}") for n in range(6)]
+    huge = [("3", rf"\boxed{{{number}}}") for number in HUGE] + [("9^{9^9}", r"\boxed{3}")]
+    pairs = [pair for both in zip(good, huge, strict=False) for pair in both] + good[5:]
+    start = time.monotonic()
+    with WorkerPool(2, seconds=0.7) as pool:
+        verdicts = pool.check(pairs)
+    # Five hang for 0.7 s on two workers; the rest is starting workers anew.
+    assert time.monotonic() - start < 15
+    assert [v.correct for v in verdicts] == [True, False] * 5 + [True]
+    assert [v.status for v in verdicts] == ["ok", "timeout"] * 5 + ["ok"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_huge_number_equals_itself(pool: WorkerPool) -> None:
+    assert all(v.correct for v in pool.check([(n, rf"\boxed{{{n}}}") for n in HUGE]))
+
+
+def test_equal_pairs_are_compared_once(pool: WorkerPool) -> None:
+    calls: list[tuple[int, int]] = []
+    pairs = [("7", "7"), ("7", "8"), ("7", "7"), ("8", "8"), ("7", "7")]
+    verdicts = pool.check(pairs, lambda done, total: calls.append((done, total)))
+    assert [v.correct for v in verdicts] == [True, False, True, True, True]
+    assert len(calls) == 3
+    assert calls[-1] == (5, 5)
+    assert pool.check([]) == []
+
+
+def test_closed_pool_starts_anew() -> None:
+    pool = WorkerPool(1)
+    assert pool.check([("1", "1")])[0].correct
+    pool.close()
+    assert pool.check([("1", "2")])[0].status == "ok"
+    pool.close()
+
+
+@pytest.mark.parametrize(
+    "bad", [{"workers": 0}, {"seconds": 0}, {"seconds": -1.0}, {"memory_mb": 255}]
+)
+def test_impossible_pool(bad: dict) -> None:
+    with pytest.raises(ValueError, match="at least one worker"):
+        WorkerPool(**bad)
+
+
+# A stand-in for Math-Verify makes a worker misbehave on purpose.
+STAND_IN = """
+import os, time
+def ExprExtractionConfig(): pass
+def LatexExtractionConfig(): pass
+def parse(text, config, parsing_timeout):
+    if "die" in text: os._exit(3)
+    if "raise" in text: raise MemoryError
+    if "hang" in text: time.sleep(1000)
+    if "print" in text:
+        print("9" * 100_000)
+        os.write(1, b"noise"); os.write(2, b"noise")
+        assert os.read(0, 10) == b""
+    return [text]
+def verify(golds, answers, timeout_seconds): return True
+"""
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "math_verify.py").write_text(STAND_IN)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return tmp_path
+
+
+def test_misbehaviour_concerns_one_answer(
+    stand_in: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["a", "die", "b", "raise", "c", "print", "d", "hang", "e", "die!", "f"]
+    with WorkerPool(2, seconds=1) as pool:
+        verdicts = pool.check([("g", word) for word in words])
+        # Killed while idle (say, by the system for memory): noticed, and no verdict is lost.
+        for worker in pool._workers:
+            worker.process.kill()
+            worker.process.wait()
+        again = pool.check([("g", "x"), ("g", "y")])
+    status = dict(zip(words, (v.status for v in verdicts), strict=True))
+    expected = {"die": "failed", "die!": "failed", "raise": "failed", "hang": "timeout"}
+    assert status == {word: expected.get(word, "ok") for word in words}
+    assert [v.extracted for v in again if v.status == "ok"] == [
+        word for word, v in zip("xy", again, strict=True) if v.status == "ok"
+    ]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_missing_math_verify_is_explained(stand_in: Path) -> None:
+    (stand_in / "math_verify.py").write_text("raise ImportError('No module named math_verify')")
+    with (
+        WorkerPool(1) as pool,
+        pytest.raises(WorkerError, match="No module named math_verify; install it with"),
+    ):
+        pool.check([("1", "1")])
+
+
+def test_worker_that_cannot_start_is_explained(stand_in: Path) -> None:
+    (stand_in / "math_verify.py").write_text("import os; os._exit(9)")
+    with WorkerPool(1) as pool, pytest.raises(WorkerError, match="did not start: exit code 9"):
+        pool.check([("1", "1")])
+
+
+def test_interruption_ends_the_workers(stand_in: Path) -> None:
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    pool = WorkerPool(2, seconds=50)
+    with pytest.raises(KeyboardInterrupt):
+        pool.check([("g", "a"), ("g", "hang")], interrupt)
+    assert pool._workers == []
+    assert [v.status for v in pool.check([("g", "a")])] == ["ok"]
+    pool.close()
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+def test_workers_die_with_a_killed_parent() -> None:
+    """One worker idle, one busy in a native multiplication that notices nothing."""
+    code = r"""
+        import json, sys
+        from respo.rewards.workers import WorkerPool
+        pool = WorkerPool(2, seconds=1.0)
+        pool.check([("1", "1"), ("2", "2")])
+        print(json.dumps([worker.process.pid for worker in pool._workers]), flush=True)
+        pool.check([("3", r"\boxed{9^{9^9}}")])
+    """
+    parent = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True
+    )
+    with parent:
+        assert parent.stdout is not None
+        pids = json.loads(parent.stdout.readline())
+        time.sleep(0.2)
+        assert all(alive(pid) for pid in pids)
+        parent.send_signal(signal.SIGKILL)
+    patience = time.monotonic() + 10
+    while any(alive(pid) for pid in pids) and time.monotonic() < patience:
+        time.sleep(0.05)
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_memory_is_limited() -> None:
+    code = (
+        "from respo.rewards.worker_main import limit_resources\n"
+        "limit_resources(256)\n"
+        "try: bytearray(1 << 29)\n"
+        "except MemoryError: print('refused')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"
+
+
+def last_box(text: str) -> str:
+    content = text[text.rindex(r"\boxed{") + len(r"\boxed{") :]
+    depth = 1
+    for position, character in enumerate(content):
+        depth += (character == "{") - (character == "}")
+        if depth == 0:
+            return content[:position]
+    raise AssertionError(text)
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="needs the benchmark files")
+def test_every_benchmark_answer_equals_itself(pool: WorkerPool) -> None:
+    """All 1,547 rows of the six benchmarks, units, degrees and several answers included."""
+    golds = []
+    for path in sorted((SHARED / "data/benchmarks").glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            if path.stem == "olympiadbench":
+                golds.append(", ".join(row["final_answer"]))
+            elif path.stem in ("math500", "minerva_math"):
+                golds.append(last_box(row["answer" if path.stem == "math500" else "solution"]))
+            else:
+                golds.append(str(row["answer"]))
+    assert len(golds) == 1547
+    verdicts = pool.check([(gold, rf"The answer is \boxed{{{gold}}}.") for gold in golds])
+    assert [gold for gold, v in zip(golds, verdicts, strict=True) if not v.correct] == []
