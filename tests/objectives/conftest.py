@@ -1,0 +1,56 @@
+"""Random mini-batches, and the two gradients whose equality the tests of each objective assert."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from respo.objectives import coefficients, policy_loss, token_weights
+
+
+def make_batch(responses=24, width=12, spread=0.3, seed=0, dtype=torch.float64):
+    """Responses of 1 to `width` tokens, advantages of both signs and 0, log-ratios around 0."""
+    generator = torch.Generator().manual_seed(seed)
+    old_BT = -2 * torch.rand(responses, width, generator=generator, dtype=torch.float64)
+    noise_BT = torch.randn(responses, width, generator=generator, dtype=torch.float64)
+    length_B = torch.randint(1, width + 1, (responses,), generator=generator)
+    advantage_B = torch.randn(responses, generator=generator, dtype=torch.float64)
+    advantage_B[::7] = 0.0
+    return SimpleNamespace(
+        old_BT=old_BT.to(dtype),
+        log_prob_BT=(old_BT + spread * noise_BT).to(dtype),
+        advantage_B=advantage_B.to(dtype),
+        mask_BT=torch.arange(width) < length_B.unsqueeze(1),
+        max_response_tokens=width,
+    )
+
+
+def loss_gradient(batch, name, aggregation="token-mean", **parameters):
+    """Gradient of the package's loss with respect to log pi."""
+    log_prob_BT = batch.log_prob_BT.clone().requires_grad_()
+    c_BT = coefficients(
+        name, log_prob_BT - batch.old_BT, batch.advantage_B, batch.mask_BT, **parameters
+    )
+    weight_BT = token_weights(
+        aggregation,
+        batch.mask_BT,
+        batch_tokens=int(batch.mask_BT.sum()),
+        batch_responses=len(batch.mask_BT),
+        max_response_tokens=batch.max_response_tokens,
+    )
+    policy_loss(log_prob_BT, c_BT, batch.advantage_B, batch.mask_BT, weight_BT).backward()
+    return log_prob_BT.grad
+
+
+def textbook_gradient(batch, objective_of):
+    """Gradient of -objective_of(log_prob_BT), written as a paper prints it, by autograd."""
+    log_prob_BT = batch.log_prob_BT.clone().requires_grad_()
+    (-objective_of(log_prob_BT)).backward()
+    return log_prob_BT.grad
+
+
+@pytest.fixture
+def lab():
+    return SimpleNamespace(
+        make_batch=make_batch, loss_gradient=loss_gradient, textbook_gradient=textbook_gradient
+    )

@@ -1,0 +1,176 @@
+"""Names, parameters, discovery of new objectives, identity of their source."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import respo.objectives as objectives
+from respo.objectives import check_parameters, code_hash, coefficients, parameter_defaults, registry
+
+PACKAGE = Path(objectives.__file__).parent
+
+
+def test_published_defaults():
+    # ReSPO, Tab. 3 and App. A; GSPO, Sec. 5.1; GRPO's usual clip of 0.2 without dual clip.
+    assert parameter_defaults("grpo") == {
+        "epsilon_low": 0.2,
+        "epsilon_high": 0.2,
+        "dual_clip": None,
+    }
+    assert parameter_defaults("gspo") == {"epsilon_low": 3e-4, "epsilon_high": 4e-4}
+    assert parameter_defaults("vespo") == {
+        "beta_pos": 2.0,
+        "lambda_pos": 3.0,
+        "beta_neg": 3.0,
+        "lambda_neg": 2.0,
+    }
+    assert parameter_defaults("respo") == {
+        "alpha_pos": 2.0,
+        "beta_pos": 0.5,
+        "lambda_pos": 2.0,
+        "alpha_neg": 1.0,
+        "beta_neg": 0.5,
+        "lambda_neg": 2.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("grpo", {"epsilon_low": -0.1}, r"grpo: epsilon_low = -0.1 .* a number in \[0, 1\]"),
+        ("grpo", {"epsilon_low": 1.5}, "epsilon_low = 1.5"),
+        ("grpo", {"epsilon_high": -1}, "epsilon_high = -1 .* a finite number >= 0"),
+        ("grpo", {"epsilon_high": float("nan")}, "epsilon_high = nan"),
+        ("grpo", {"epsilon_high": float("inf")}, "epsilon_high = inf"),
+        ("grpo", {"epsilon_high": "3e-4"}, "epsilon_high = '3e-4'"),
+        ("grpo", {"epsilon_high": True}, "epsilon_high = True"),
+        ("grpo", {"epsilon_high": None}, "epsilon_high = None"),
+        ("grpo", {"dual_clip": 1.0}, "dual_clip = 1.0 .* a finite number > 1, or null"),
+        ("gspo", {"epsilon_low": -3e-4}, "gspo: epsilon_low = -0.0003"),
+        ("vespo", {"lambda_pos": -1.0}, "vespo: lambda_pos = -1.0"),
+        ("vespo", {"beta_neg": "2"}, "vespo: beta_neg = '2'"),
+        ("respo", {"beta_pos": 1.5}, r"respo: beta_pos = 1.5 .* a number in \[0, 1\]"),
+        ("respo", {"beta_neg": -0.1}, "respo: beta_neg = -0.1"),
+        ("respo", {"alpha_pos": float("nan")}, "respo: alpha_pos = nan .* a finite number"),
+        ("grop", {}, "unknown objective: 'grop' .*did you mean 'grpo'.*known: .*grpo, gspo"),
+        ("ppo-ewma", {}, "unknown objective: 'ppo-ewma'.*known: .*grpo"),
+        (
+            "grpo",
+            {"epsilon_hihg": 0.2},
+            "unknown parameter of grpo: 'epsilon_hihg' .*did you mean 'epsilon_high'.*dual_clip",
+        ),
+        ("gspo", {"dual_clip": 3.0}, "unknown parameter of gspo: 'dual_clip'"),
+    ],
+)
+def test_bad_parameters_are_refused(name, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        check_parameters(name, parameters)
+    with pytest.raises(ValueError, match=message):
+        coefficients(name, torch.zeros(1, 1), torch.ones(1), torch.ones(1, 1), **parameters)
+
+
+def test_check_parameters_completes_with_the_defaults():
+    assert check_parameters("grpo", {"epsilon_high": 1}) == {
+        "epsilon_low": 0.2,
+        "epsilon_high": 1.0,
+        "dual_clip": None,
+    }
+    assert check_parameters("grpo", {"dual_clip": None})["dual_clip"] is None
+
+
+NEW_OBJECTIVE = '''"""A new objective."""
+
+from respo.objectives.parameters import NonNegative
+from respo.objectives.registry import objective
+
+
+@objective("scaled_ratio")
+def scaled_ratio(log_ratio_BT, *, scale: NonNegative = 2.0):
+    """Return scale * r."""
+    return scale * log_ratio_BT.exp()  # linear
+'''
+
+
+@pytest.fixture
+def new_objective(tmp_path, monkeypatch):
+    """One more file in the folder of objectives, and nothing else."""
+    monkeypatch.setattr(objectives, "__path__", [*objectives.__path__, str(tmp_path)])
+    monkeypatch.setattr(registry, "_OBJECTIVES", dict(registry._OBJECTIVES))
+    file = tmp_path / "scaled_ratio.py"
+    file.write_text(NEW_OBJECTIVE)
+    registry.import_modules(objectives)
+    yield file
+    del sys.modules["respo.objectives.scaled_ratio"], objectives.scaled_ratio
+
+
+@pytest.mark.usefixtures("new_objective")
+def test_a_new_objective_is_one_new_file():
+    assert "scaled_ratio" in objectives.objective_names()
+    assert parameter_defaults("scaled_ratio") == {"scale": 2.0}
+    inputs = (torch.zeros(1, 2), torch.ones(1), torch.tensor([[1, 0]]))
+    assert coefficients("scaled_ratio", *inputs).tolist() == [[2.0, 0.0]]
+    assert coefficients("scaled_ratio", *inputs, scale=3).tolist() == [[3.0, 0.0]]
+    with pytest.raises(ValueError, match="scaled_ratio: scale = -1"):
+        coefficients("scaled_ratio", *inputs, scale=-1)
+
+
+def test_code_hash_follows_the_formula_and_nothing_else(new_objective):
+    before = code_hash("scaled_ratio")
+    assert len(before) == 12
+    assert int(before, 16) >= 0
+    same = NEW_OBJECTIVE.replace("# linear", "# no clip").replace("Return scale", "The ratio")
+    same = same.replace('"""A new objective."""\n', '"""Another text."""\n\n\n# a comment\n')
+    new_objective.write_text(same)
+    assert code_hash("scaled_ratio") == before
+    new_objective.write_text(NEW_OBJECTIVE.replace("scale * log", "scale + log"))
+    assert code_hash("scaled_ratio") != before
+    new_objective.write_text(NEW_OBJECTIVE.replace("= 2.0", "= 2.5"))
+    assert code_hash("scaled_ratio") != before
+
+
+def test_code_hash_tells_the_objectives_apart():
+    names = objectives.objective_names()
+    assert len({code_hash(name) for name in names}) == len(names)
+
+
+def test_source_hash_without_docstrings_of_classes_and_of_empty_functions():
+    with_text = 'class A:\n    "text"\n    def f(self):\n        "more"\n'
+    without = "class A:\n    def f(self):\n        pass\n"
+    assert registry.source_hash(with_text) == registry.source_hash(without)
+
+
+def test_functions_of_another_form_are_refused():
+    def unknown_tensor(log_ratios_BT):
+        return log_ratios_BT
+
+    def untyped_parameter(log_ratio_BT, *, epsilon=0.2):
+        return log_ratio_BT
+
+    def no_default(log_ratio_BT, *, epsilon: objectives.parameters.NonNegative):
+        return log_ratio_BT
+
+    with pytest.raises(TypeError, match=r"unknown input .*log_ratios_BT.*did you mean 'log_ratio_"):
+        registry.objective("unknown_tensor")(unknown_tensor)
+    for function in (untyped_parameter, no_default):
+        with pytest.raises(TypeError, match="epsilon needs a range as its type and a default"):
+            registry.objective("incomplete")(function)
+    with pytest.raises(TypeError, match=r"objective 'grpo' is already defined in .*grpo\.py"):
+        registry.objective("grpo")(unknown_tensor)
+
+
+def test_the_package_imports_only_torch_and_the_standard_library():
+    allowed = {*sys.stdlib_module_names, "torch"}
+    for file in PACKAGE.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module]
+            else:
+                continue
+            for name in names:
+                ours = name == "respo.objectives" or name.startswith("respo.objectives.")
+                assert ours or name.split(".")[0] in allowed, (file.name, name)
