@@ -1,0 +1,1 @@
+"""Training of policies with the project's objectives and rewards."""

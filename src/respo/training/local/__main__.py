@@ -1,0 +1,124 @@
+"""`python -m respo.training.local --config RUN/config.yaml --initial WEIGHTS --data TRAIN.parquet`.
+
+Trains the run whose folder holds the configuration. It can be stopped or killed at any moment and
+started again: it continues, and the result is the same. Written at the end: ``metrics.parquet``,
+``branches.parquet`` and, last, ``train.json``.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from respo import objectives
+from respo.cli import UserError, command
+from respo.config import load_run_config
+from respo.config.schema import RunConfig
+from respo.files import environment, read_json, sha256_of, write_json, write_parquet
+from respo.policy import load_policy, policy_hash
+from respo.training.local.device import check_device, device_name, peak_memory_mb
+from respo.training.local.interrupt import Interrupt
+from respo.training.local.lock import exclusive
+from respo.training.local.metrics import branches_table, metrics_table
+from respo.training.local.prompts import load_prompts
+from respo.training.local.trainer import Trainer, is_intact
+
+
+@command
+def main() -> None:
+    """Parse the command line and train."""
+    interrupt = Interrupt()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config", type=Path, required=True, help="config.yaml in the run folder")
+    parser.add_argument("--initial", type=Path, required=True, help="folder of initial weights")
+    parser.add_argument("--data", type=Path, required=True, help="training set (Parquet)")
+    parser.add_argument("--device", default="cpu", help="cpu (default), cuda or cuda:1")
+    options = parser.parse_args()
+    config = load_run_config(options.config)
+    _check_objective(config, options.config)
+    check_device(options.device)
+    # One thread: runs are many and small, and side by side they use all cores.
+    torch.set_num_threads(1)
+    run = options.config.parent
+    identity = {
+        "config_sha256": sha256_of(options.config),
+        "data_sha256": sha256_of(options.data),
+        "initial_sha256": policy_hash(options.initial),
+    }
+
+    def tell_waiting(holder: str) -> None:
+        print(f"{run}: is being trained by {holder}; waiting for it", file=sys.stderr)
+
+    def leave_if_asked() -> None:
+        interrupt.stop(f"{run}: stopped waiting")
+
+    with exclusive(run / ".lock", tell_waiting, leave_if_asked):
+        if is_finished(run, identity):
+            print(f"{run}: is trained already", file=sys.stderr)
+            return
+        policy = load_policy(options.initial, options.device)
+        prompts = load_prompts(options.data, policy.tokenizer, config.model.max_prompt_tokens)
+        if prompts.dropped:
+            print(
+                f"{options.data}: {prompts.dropped} prompts are longer than "
+                f"{config.model.max_prompt_tokens} tokens and were dropped",
+                file=sys.stderr,
+            )
+        trainer = Trainer(run, config, policy, prompts, identity)
+        trainer.train(interrupt)
+        metrics = metrics_table(trainer.metrics)
+        branches = branches_table(trainer.metrics, trainer.branches_USKN)
+        write_parquet(run / "metrics.parquet", metrics, identity)
+        write_parquet(run / "branches.parquet", branches, identity)
+        write_json(
+            run / "train.json",
+            {
+                "update": trainer.update,
+                **identity,
+                "checkpoints": trainer.checkpoints,
+                "prompts": len(prompts.rows),
+                "prompts_dropped": prompts.dropped,
+                "tokens_generated": trainer.tokens,
+                "seconds": trainer.seconds,
+                "restarts": trainer.restarts,
+                "device": device_name(options.device),
+                "peak_memory_mb": peak_memory_mb(options.device),
+                "versions": environment("torch", "safetensors"),
+            },
+        )
+        trainer.finish()
+
+
+def is_finished(run: Path, identity: dict[str, str]) -> bool:
+    """Tell whether all results of a training from the same inputs are there."""
+    outputs = [run / "train.json", run / "metrics.parquet", run / "branches.parquet"]
+    if not all(path.is_file() for path in outputs):
+        return False
+    try:
+        found: dict[str, Any] = read_json(run / "train.json")
+    except UserError:
+        return False
+    return {key: found.get(key) for key in identity} == identity and all(
+        is_intact(run / "checkpoints" / update, sha256)
+        for update, sha256 in found["checkpoints"].items()
+    )
+
+
+def _check_objective(config: RunConfig, path: Path) -> None:
+    """Refuse parameters that the objective does not take, and a formula that has changed."""
+    name = config.objective.objective
+    try:
+        objectives.check_parameters(name, config.objective.parameters)
+    except ValueError as error:
+        raise UserError(f"{path}: objective: {error}") from None
+    if config.objective_code != objectives.code_hash(name):
+        raise UserError(
+            f"{path}: objective_code {config.objective_code} is not that of the installed "
+            f"{name} ({objectives.code_hash(name)}); make the configuration anew"
+        )
+
+
+if __name__ == "__main__":
+    main()

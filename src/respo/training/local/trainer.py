@@ -1,0 +1,215 @@
+"""The training loop and what it keeps: weights, rollout batch, metrics, counters."""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from respo.config.schema import RunConfig
+from respo.policy import Policy, policy_hash, save_policy
+from respo.training.local.interrupt import Interrupt
+from respo.training.local.metrics import METRICS, no_branches
+from respo.training.local.optimizer import AdamW
+from respo.training.local.progress import Progress
+from respo.training.local.prompts import Prompts
+from respo.training.local.responses import Responses
+from respo.training.local.rollout import Rollout, collect
+from respo.training.local.state import State, load_state, save_state
+from respo.training.local.update import policy_update
+
+SAVE_SECONDS = 5.0
+
+
+class Trainer:
+    """Trains one run; can be killed at any moment and continues with the same result.
+
+    Attributes:
+        update: policy updates done.
+        metrics: one row per update.
+        branches_USKN: sums by branch of every update, see `metrics.branches`.
+        checkpoints: hash of the weights by update.
+        seconds: wall time of all work that the result contains, over restarts.
+        tokens: response tokens sampled.
+        restarts: how often the run was continued from a state.
+    """
+
+    def __init__(
+        self,
+        run: Path,
+        config: RunConfig,
+        policy: Policy,
+        prompts: Prompts,
+        identity: dict[str, str],
+    ) -> None:
+        settings = config.training.optimizer
+        self._run = run
+        self._config = config
+        self._prompts = prompts
+        self._identity = identity
+        beta1, beta2 = settings.betas
+        self._optimizer = AdamW(
+            policy,
+            betas=(beta1, beta2),
+            weight_decay=settings.weight_decay,
+            clip=settings.gradient_clip,
+        )
+        self._rollout: Rollout | None = None
+        self.update = 0
+        self.metrics: list[dict[str, float]] = []
+        self.branches_USKN = no_branches()
+        self.checkpoints: dict[str, str] = {}
+        self.seconds = 0.0
+        self.tokens = 0
+        self.restarts = 0
+
+    @property
+    def policy(self) -> Policy:
+        """The policy as trained so far."""
+        return self._optimizer.policy
+
+    @property
+    def _states(self) -> Path:
+        return self._run / "checkpoints" / "state"
+
+    def train(self, interrupt: Interrupt) -> None:
+        """Train to the last update, from the newest usable state on.
+
+        Exits with 128 + signal number, having saved, if a signal comes.
+
+        Raises:
+            UserError: loss or gradient is not finite.
+        """
+        self._restore()
+        training = self._config.training
+        name = "/".join(self._run.resolve().parts[-4:])
+        progress = Progress(name, "update", self.update, training.updates)
+        saved_at = time.monotonic()
+        while self.update < training.updates:
+            score = self._next_update()
+            checkpoint = self.update in training.checkpoints
+            if checkpoint:
+                self._save_checkpoint()
+            if checkpoint or interrupt.asked or time.monotonic() - saved_at > SAVE_SECONDS:
+                self._save()
+                saved_at = time.monotonic()
+            progress.tell(self.update, f"score {score:+.2f}")
+            if self.update < training.updates:
+                interrupt.stop(
+                    f"{name}: stopped after update {self.update}/{training.updates}; "
+                    f"the next start continues"
+                )
+
+    def finish(self) -> None:
+        """Remove the states: the run is complete."""
+        shutil.rmtree(self._states, ignore_errors=True)
+
+    def _next_update(self) -> float:
+        """Do one update, with the rollout batch before it if it is the first of N."""
+        start = time.perf_counter()
+        config = self._config
+        index, position = divmod(self.update, config.staleness)
+        if self._rollout is None or self._rollout.index != index:
+            self._rollout = collect(self.policy, self._prompts, config, index)
+            self.tokens += int(self._rollout.responses.response_length_B.sum())
+        sampling_seconds = self._rollout.seconds
+        size = config.training.mini_batch * config.training.rollouts_per_prompt
+        responses = self._rollout.mini_batch(position, size)
+        update_start = time.perf_counter()
+        updated = policy_update(
+            self._optimizer, responses, config, self.update + 1, on_policy=position == 0
+        )
+        now = time.perf_counter()
+        seconds = now - update_start + sampling_seconds / config.staleness
+        self.seconds += now - start
+        self.update += 1
+        self.metrics.append(
+            {
+                **updated.metrics,
+                "update": self.update,
+                "rollout_batch": index,
+                "tokens_per_second": int(responses.response_length_B.sum()) / seconds,
+                "seconds": seconds,
+            }
+        )
+        self.branches_USKN = torch.cat([self.branches_USKN, updated.branches.unsqueeze(0)])
+        return updated.metrics["score"]
+
+    def _save_checkpoint(self) -> None:
+        folder = self._run / "checkpoints" / str(self.update)
+        save_policy(self.policy, folder)
+        self.checkpoints[str(self.update)] = policy_hash(folder)
+
+    def _save(self) -> None:
+        rows = [[row[name] for name in METRICS] for row in self.metrics]
+        tensors: dict[str, Tensor] = {
+            **{f"optimizer.{name}": t for name, t in self._optimizer.tensors().items()},
+            "metrics": torch.tensor(rows, dtype=torch.float64),
+            "branches": self.branches_USKN,
+        }
+        values: dict[str, Any] = {
+            "update": self.update,
+            "checkpoints": self.checkpoints,
+            "seconds": self.seconds,
+            "tokens": self.tokens,
+            "restarts": self.restarts,
+        }
+        # A rollout batch that is used up is not needed again.
+        if self._rollout is not None and self.update % self._config.staleness:
+            tensors |= {f"rollout.{n}": t for n, t in self._rollout.responses.tensors().items()}
+            values |= {"rollout": [self._rollout.index, self._rollout.seconds]}
+        save_state(self._states, self.update, self._identity, State(tensors, values))
+
+    def _restore(self) -> None:
+        """Take over the newest usable state, or clear away what an earlier training left."""
+        state = load_state(self._states, self._identity)
+        if state is None or not self._checkpoints_intact(state.values["checkpoints"]):
+            shutil.rmtree(self._run / "checkpoints", ignore_errors=True)
+            return
+        values = state.values
+        self.update = values["update"]
+        self.checkpoints = values["checkpoints"]
+        self.seconds = values["seconds"]
+        self.tokens = values["tokens"]
+        self.restarts = values["restarts"] + 1
+        self._optimizer.restore(_with_prefix(state.tensors, "optimizer."))
+        self.metrics = [
+            dict(zip(METRICS, row, strict=True)) for row in state.tensors["metrics"].tolist()
+        ]
+        self.branches_USKN = state.tensors["branches"]
+        if "rollout" in values:
+            index, seconds = values["rollout"]
+            tensors = {
+                name: tensor.to(self.policy.device)
+                for name, tensor in _with_prefix(state.tensors, "rollout.").items()
+            }
+            self._rollout = Rollout(index, Responses(**tensors), seconds)
+        print(f"{self._run}: continues after update {self.update}", file=sys.stderr)
+
+    def _checkpoints_intact(self, checkpoints: dict[str, str]) -> bool:
+        folder = self._run / "checkpoints"
+        broken = [u for u, sha256 in checkpoints.items() if not is_intact(folder / u, sha256)]
+        if broken:
+            print(
+                f"{folder / broken[0]}: the checkpoint is missing or was changed; training starts "
+                f"anew",
+                file=sys.stderr,
+            )
+        return not broken
+
+
+def is_intact(folder: Path, sha256: str) -> bool:
+    """Tell whether a checkpoint's weights are there and are those that were written."""
+    weights = folder / "model.safetensors"
+    return weights.is_file() and policy_hash(folder) == sha256
+
+
+def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
