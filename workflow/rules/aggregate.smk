@@ -7,10 +7,10 @@ for table in study.tables:
 
     rule:
         name:
-            f"table_{table.replace('/', '_')}"
+            rule_name("table", table)
         input:
             study=f"{STUDY}/study.yaml",
-            cells=cells,
+            cells=cells_at(max(study.evaluation.updates)),
         output:
             csv=report(
                 f"{STUDY}/tables/{table}.csv",
@@ -32,7 +32,7 @@ for table in study.tables:
             runtime=10,
         params:
             table=table,
-            study=STUDY,
+            study=lambda wildcards, input: Path(input.study).parent,
         message:
             "Table {params.table}"
         shell:
@@ -44,7 +44,7 @@ for figure in study.figures:
 
     rule:
         name:
-            f"figure_{figure.replace('/', '_')}"
+            rule_name("figure", figure)
         input:
             study=f"{STUDY}/study.yaml",
             metrics=FIGURE_INPUTS[figure],
@@ -68,7 +68,7 @@ for figure in study.figures:
             runtime=10,
         params:
             figure=figure,
-            study=STUDY,
+            study=lambda wildcards, input: Path(input.study).parent,
         message:
             "Figure {params.figure}"
         shell:

@@ -12,6 +12,11 @@ from respo.config import Run, canonical, load_settings, load_study
 from respo.config.schema import Chain
 from respo.objectives import code_hash
 
+
+envvars:
+    "PATH",
+
+
 # Jobs use the Python that runs snakemake, also where its environment is not activated.
 os.environ["PATH"] = os.pathsep.join(
     [str(Path(sys.executable).parent), os.environ["PATH"]]
@@ -115,11 +120,10 @@ def model_minutes(wildcards):
     return resolved.models[wildcards.model].resources.minutes
 
 
-def cells(wildcards):
-    """All cells of the study's tables."""
-    last = max(study.evaluation.updates)
+def cells_at(checkpoint):
+    """The cells of all runs at one checkpoint."""
     return [
-        str(run.cell(Path(STUDY), last, benchmark))
+        str(run.cell(Path(STUDY), checkpoint, benchmark))
         for run in resolved.runs()
         for benchmark in study.benchmarks
     ]
@@ -128,6 +132,11 @@ def cells(wildcards):
 def metrics(wildcards):
     """The training metrics of all runs."""
     return [str(run.folder(Path(STUDY)) / "metrics.parquet") for run in resolved.runs()]
+
+
+def rule_name(kind, artifact):
+    """The name of the rule that makes a table or figure."""
+    return "_".join([kind, *Path(artifact).parts])
 
 
 def announcement():

@@ -44,7 +44,7 @@ rule warm_start:
         mem_mb=model_memory,
         runtime=model_minutes,
     params:
-        folder=f"{STUDY}/initial/{{model}}",
+        folder=lambda wildcards, output: Path(output[0]).parent,
         device=settings.device,
     message:
         "Warm start: supervised training of {wildcards.model}"
@@ -94,7 +94,7 @@ rule train:
         mem_mb=model_memory,
         runtime=model_minutes,
     params:
-        initial=f"{STUDY}/initial/{{model}}/weights",
+        initial=lambda wildcards, input: Path(input.initial).parent / "weights",
         device=settings.device,
     message:
         "Train {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed}"

@@ -177,7 +177,7 @@ class Objective(Strict):
 
     objective: str = Field(description="a coefficient function of src/respo/objectives")
     parameters: dict[str, Scalar] = Field(
-        default_factory=dict, description="its keyword arguments; those left out keep the defaults"
+        default={}, description="its keyword arguments; those left out keep the defaults"
     )
 
 
@@ -255,7 +255,7 @@ class Study(Training):
     methods: Names = Field(description="files of config/methods, in the order of the tables")
     models: Names = Field(description="files of config/models")
     staleness: Counts = Field(
-        description="N, updates per rollout batch: all N use the same behaviour policy"
+        description="N, updates per rollout batch, all with the same behaviour policy"
     )
     seeds: Seeds = Field(description="seeds of the runs")
     extra_runs: list[ExtraRuns] = Field(default=[], description="runs beside the grid")
