@@ -5,6 +5,7 @@ once.
 """
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -167,7 +168,7 @@ def _describe(kind: type[BaseModel], problem: ErrorDetails) -> str:
             # Messages of the validators name key and value themselves.
             return f"{key}: {message}" if key else message
         case "float_type" | "int_type" if isinstance(value, str) and NUMBER.fullmatch(value):
-            number = repr(float(value)).replace("e", ".0e") if "e" in value.lower() else value
+            number = re.sub(r"^([-+]?\d+)[eE]", r"\1.0e", value)
             return (
                 f"{key}: {value!r} is text to YAML, not a number; write it unquoted, and with a "
                 f"point before an exponent: {number}"

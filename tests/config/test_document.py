@@ -1,0 +1,33 @@
+"""What is generated from the schema is in step with it: run `python -m respo.config.document`."""
+
+import jsonschema
+import pytest
+import yaml
+
+from respo.config import document
+
+FOLDERS = {kind: f"{kind}s" for kind in ("method", "model", "dataset", "benchmark")}
+FOLDERS["study"] = "studies"
+
+
+@pytest.mark.parametrize("kind", document.KINDS)
+def test_the_json_schema_is_in_step(kind):
+    path = document.CONFIG / "schema" / f"{kind}.json"
+    assert path.read_text(encoding="utf-8") == document.json_schema(kind)
+
+
+def test_the_readme_is_in_step_and_has_every_kind():
+    text = (document.CONFIG / "README.md").read_text(encoding="utf-8")
+    assert text == document.readme(text)
+    assert [match[2] for match in document.TABLE.finditer(text)] == list(document.KINDS)
+
+
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_every_file_satisfies_its_json_schema(kind):
+    schema = document.KINDS[kind].model_json_schema()
+    files = sorted((document.CONFIG / FOLDERS[kind]).glob("*.yaml"))
+    assert files
+    for file in files:
+        jsonschema.validate(yaml.safe_load(file.read_text()), schema)
+        # The editor's schema is named in the file.
+        assert f"$schema=../schema/{kind}.json" in file.read_text()

@@ -1,0 +1,186 @@
+"""Every kind of bad input is refused in one message that names file, key, value and remedy."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from respo.cli import UserError
+from respo.config import Run, load_settings, load_study
+
+CONFIG = Path(__file__).parents[2] / "config"
+
+
+@pytest.fixture
+def config(tmp_path):
+    """A copy of the project's configuration to spoil."""
+    return Path(shutil.copytree(CONFIG, tmp_path / "config"))
+
+
+def edit(path, **changes):
+    values = yaml.safe_load(path.read_text())
+    values.update(changes)
+    path.write_text(yaml.safe_dump(values))
+
+
+def replace(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def message(config, study="tiny"):
+    with pytest.raises(UserError) as error:
+        load_study(config, study)
+    return str(error.value)
+
+
+def test_the_default_study_is_the_papers_grid_and_an_on_policy_reference():
+    resolved = load_study(CONFIG, "tiny")
+    grid = {(run.method, run.staleness) for run in resolved.runs()}
+    assert grid == {
+        (method, n) for method in ("grpo", "gspo", "vespo", "respo") for n in (8, 16, 32)
+    } | {("grpo", 1)}
+    assert len(resolved.runs()) == len(grid) * len(resolved.study.seeds)
+
+
+def test_a_run_knows_its_paths():
+    run = Run("qwen3-1.7b", "respo", 32, 1)
+    assert run.folder(Path("results/respo")) == Path("results/respo/qwen3-1.7b/respo/N32/seed1")
+    assert str(run.cell(Path("results/respo"), 1024, "aime25")) == (
+        "results/respo/qwen3-1.7b/respo/N32/seed1/eval/1024/aime25/cell.json"
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("staleness", [8, 7], "staleness: 7 does not divide updates 192"),
+        ("extra_runs", [{"methods": ["grpo"], "staleness": [5]}], "staleness: 5 does not divide"),
+        ("rollouts_per_prompt", 1, "rollouts_per_prompt: 1 is not allowed"),
+        ("methods", ["grpo", "grpo"], "methods: 'grpo' stands twice"),
+        ("seeds", [1, 1], "seeds: 1 stands twice"),
+        ("seeds", [-1], "seeds.0: -1 is not allowed"),
+        ("methods", [], "methods: [] is not allowed"),
+        ("methods", ["grop"], "methods: 'grop' is not a file of"),
+        ("models", ["gpt"], "models: 'gpt' is not a file of"),
+        ("benchmarks", ["aime99"], "benchmarks: 'aime99' is not a file of"),
+        ("train_data", "nothing", "train_data: 'nothing' is not a file of"),
+        ("updates", "192", "updates: '192' is text to YAML, not a number"),
+        ("updates", 192.0, "updates: 192.0 is not allowed"),
+        ("updates", True, "updates: True is not allowed"),
+        ("mini_batch", 0, "mini_batch: 0 is not allowed"),
+        ("loss_aggregation", "mean", "loss_aggregation: 'mean' is not allowed: input should be"),
+        ("checkpoints", [192, 200], "checkpoints: 200 comes after the last update 192"),
+        (
+            "evaluation",
+            {"updates": [100], "temperature": 1.0, "top_p": 0.7, "seed": 0},
+            "evaluation.updates: 100 is not in checkpoints [96, 192]",
+        ),
+        ("tables", ["respo/table99"], "tables.0: 'respo/table99' is not allowed"),
+        ("seedz", [1], "seedz: unknown key (did you mean 'seeds'?); allowed: updates,"),
+        (
+            "extra_runs",
+            [{"methods": ["grpo"], "staleness": [8], "seeds": [1]}],
+            "extra_runs: qwen3-tiny/grpo/N8/seed1 stands twice or is in the grid",
+        ),
+    ],
+)
+def test_a_bad_study(config, key, value, expected):
+    path = config / "studies" / "tiny.yaml"
+    edit(path, **{key: value})
+    text = message(config)
+    assert str(path) in text
+    assert expected in text
+
+
+def test_a_number_that_yaml_reads_as_text_comes_with_its_remedy(config):
+    path = config / "studies" / "tiny.yaml"
+    replace(path, "learning_rate: 2.0e-4", "learning_rate: 2e-4")
+    assert "optimizer.learning_rate: '2e-4' is text to YAML" in message(config)
+    assert message(config).endswith("2.0e-4")
+
+
+def test_all_problems_of_a_file_are_told_at_once(config):
+    edit(config / "studies" / "tiny.yaml", updates="many", mini_batch=-1)
+    assert len(message(config).splitlines()) == 2
+
+
+def test_a_missing_key(config):
+    replace(config / "studies" / "tiny.yaml", "mini_batch: 8\n", "")
+    assert "mini_batch: is missing" in message(config)
+
+
+def test_an_unknown_study_lists_those_there_are(config):
+    assert "study: 'tinny' is not a file of" in message(config, "tinny")
+    assert "(did you mean 'tiny'?)" in message(config, "tinny")
+
+
+@pytest.mark.parametrize("name", ["../tiny", "a/b", "", "-x"])
+def test_a_study_name_is_a_file_name(name):
+    with pytest.raises(UserError, match="study: "):
+        load_settings(CONFIG / "config.yaml", {"study": name})
+
+
+def test_settings_refuse_unknown_keys_of_the_command_line():
+    with pytest.raises(UserError, match=r"seeds: unknown key; allowed: study, results, device"):
+        load_settings(CONFIG / "config.yaml", {"seeds": 3})
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"objective": "grop"}, "objective: "),
+        ({"parameters": {"epsilon": 0.2}}, "parameters: "),
+        ({"parameters": {"epsilon_low": -0.2}}, "parameters: "),
+        ({"parameters": {"epsilon_low": "0.2"}}, "parameters: "),
+        ({"labels": "x"}, "labels: unknown key (did you mean 'label'?)"),
+    ],
+)
+def test_a_bad_method(config, change, expected):
+    path = config / "methods" / "grpo.yaml"
+    edit(path, **change)
+    assert f"{path}: {expected}" in message(config)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("num_key_value_heads: 2", "num_key_value_heads: 3", "3 does not divide"),
+        ("head_dim: 32", "head_dim: 31", "head_dim: 31 is odd"),
+        ("model_type: qwen3", "model_type: qwen3_moe", "needs num_experts"),
+        ("head_dim: 32", "head_dim: 32\n  num_experts: 4", "only for model_type qwen3_moe"),
+        ("backend: local", "backend: remote", "backend: 'remote' is not allowed"),
+        ("data: chain", "data: chains", "(did you mean 'chain'?)"),
+    ],
+)
+def test_a_bad_model(config, old, new, expected):
+    replace(config / "models" / "qwen3-tiny.yaml", old, new)
+    assert expected in message(config)
+
+
+def test_a_model_cannot_take_the_name_of_a_folder_of_the_study(config):
+    shutil.copy(config / "models" / "qwen3-tiny.yaml", config / "models" / "tables.yaml")
+    edit(config / "studies" / "tiny.yaml", models=["tables"])
+    assert "'tables' is a folder of every study" in message(config)
+
+
+def test_a_method_may_prescribe_its_aggregation(config):
+    edit(config / "methods" / "gspo.yaml", loss_aggregation="seq-mean-token-mean")
+    resolved = load_study(config, "tiny")
+    used = {
+        run.method: resolved.run_config(run, "").training.loss_aggregation
+        for run in resolved.runs()
+    }
+    assert used["gspo"] == "seq-mean-token-mean"
+    assert used["grpo"] == "token-mean"
+
+
+def test_a_label_is_not_part_of_what_a_run_depends_on(config):
+    run = load_study(config, "tiny").runs()[0]
+    before = load_study(config, "tiny").run_config(run, "")
+    edit(config / "methods" / "grpo.yaml", label="other")
+    edit(config / "models" / "qwen3-tiny.yaml", label="other")
+    edit(config / "studies" / "tiny.yaml", title="other")
+    assert load_study(config, "tiny").run_config(run, "") == before

@@ -1,0 +1,111 @@
+import errno
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+
+from respo import cli, files
+from respo.cli import UserError
+
+
+def test_an_interrupted_write_leaves_the_old_file_and_no_other(tmp_path):
+    path = tmp_path / "a.txt"
+    files.write_text(path, "old")
+    with pytest.raises(FileNotFoundError), files.atomic_path(path) as temporary:
+        temporary.with_name("nothing").rename(temporary)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_an_error_names_the_file_that_the_user_knows(tmp_path):
+    path = tmp_path / "a.txt"
+    with pytest.raises(OSError, match="full") as error, files.atomic_path(path):
+        raise OSError(errno.ENOSPC, "disk full", "/somewhere/temporary")
+    assert error.value.filename == str(path)
+
+
+def test_permissions_follow_the_umask(tmp_path):
+    files.write_text(tmp_path / "a.txt", "x")
+    (tmp_path / "b.txt").write_text("x")
+    assert (tmp_path / "a.txt").stat().st_mode == (tmp_path / "b.txt").stat().st_mode
+
+
+def test_parquet_keeps_its_provenance(tmp_path):
+    path = tmp_path / "deep" / "a.parquet"
+    files.write_parquet(path, pa.table({"x": [1, 2]}), {"seed": 3})
+    table = files.read_parquet(path, ["x"])
+    assert table.to_pydict() == {"x": [1, 2]}
+    assert files.made_from(table) == {"seed": 3}
+
+
+def test_bad_parquet(tmp_path):
+    path = tmp_path / "a.parquet"
+    with pytest.raises(UserError, match="no such file"):
+        files.read_parquet(path)
+    files.write_parquet(path, pa.table({"x": list(range(1000))}), {})
+    with pytest.raises(UserError, match="column 'y' is missing; there are x"):
+        files.read_parquet(path, ["y"])
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(UserError, match="not a readable Parquet file"):
+        files.read_parquet(path)
+
+
+def test_bad_json(tmp_path):
+    path = tmp_path / "a.json"
+    with pytest.raises(UserError, match="no such file"):
+        files.read_json(path)
+    path.write_text('{"a": ')
+    with pytest.raises(UserError, match="not valid JSON"):
+        files.read_json(path)
+
+
+def test_json_has_no_nan(tmp_path):
+    with pytest.raises(ValueError, match="JSON"):
+        files.write_json(tmp_path / "a.json", float("nan"))
+
+
+def test_sha256_is_that_of_the_bytes(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    # The standard's own example (FIPS 180-2, B.1).
+    expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert files.sha256_of(tmp_path / "a") == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "expected"),
+    [
+        (UserError("x.yaml: seeds: wrong"), "error: x.yaml: seeds: wrong", ""),
+        (OSError(errno.ENOSPC, "No space", "f"), "error: f: the disk is full.", ""),
+        (PermissionError(errno.EACCES, "Permission denied", "f"), "error: f: Permission", ""),
+        (KeyboardInterrupt(), "130", "the next start continues"),
+    ],
+)
+def test_a_command_ends_with_one_message(capsys, error, code, expected):
+    @cli.command
+    def main():
+        raise error
+
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert str(end.value.code).startswith(code)
+    assert expected in capsys.readouterr().err
+
+
+def test_an_error_of_our_own_making_keeps_its_traceback():
+    @cli.command
+    def main():
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        main()
+
+
+def test_a_reader_that_went_away_is_no_error():
+    code = "import sys, respo.cli as c; c.command(lambda: print('x' * 10**6))()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
