@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+import scipy.stats
+
+from respo.statistics import cluster_bootstrap, paired_contrast
+from respo.statistics.bootstrap import _draws
+
+# The standard error of 10,000 replicates has itself a relative error of 1/sqrt(20,000) = 0.7 %.
+TOLERANCE = 0.03
+
+
+def bernoulli(problems: int, share: float) -> np.ndarray:
+    return (np.arange(problems) < share * problems).astype(float)
+
+
+@pytest.mark.parametrize(("problems", "share"), [(30, 0.5), (40, 0.2), (674, 0.35)])
+def test_closed_form_for_a_mean(problems: int, share: float) -> None:
+    """The bootstrap's standard error of a mean of m values is sd / sqrt(m), with ddof 0."""
+    means = bernoulli(problems, share)
+    result = cluster_bootstrap([means])
+    expected = np.sqrt(means.var() / problems)
+    assert result.standard_error_J[0] == pytest.approx(expected, rel=TOLERANCE)
+    assert result.macro_standard_error == result.standard_error_J[0]
+    assert result.mean_J[0] == result.macro == means.mean()
+    assert result.replicates_RJ.shape == (10_000, 1)
+
+
+def test_thirty_problems_of_32_samples() -> None:
+    """Problems are resampled, with multiplicity, and not samples.
+
+    15 problems solved in 5 of 32 samples, 15 in 27. The problem means lie 11/32 from their mean
+    1/2, so the error is (11/32) / sqrt(30) = 0.0628. Resampling 960 samples would give
+    sqrt(1/4 / 960) = 0.0161; dropping repeated problems of a draw, about 0.048.
+    """
+    means = np.repeat([5 / 32, 27 / 32], 15)
+    result = cluster_bootstrap([means])
+    assert result.standard_error_J[0] == pytest.approx(0.06276, rel=TOLERANCE)
+
+
+def test_agrees_with_scipy() -> None:
+    means = np.random.default_rng(7).beta(0.5, 0.7, size=60)
+    scipy_result = scipy.stats.bootstrap(
+        (means,), np.mean, n_resamples=10_000, method="percentile", rng=np.random.default_rng(1)
+    )
+    result = cluster_bootstrap([means])
+    assert result.standard_error_J[0] == pytest.approx(scipy_result.standard_error, rel=TOLERANCE)
+    # The difference to zeros has the same percentile interval as the mean itself.
+    contrast = paired_contrast([means], [np.zeros(60)])
+    interval = scipy_result.confidence_interval
+    assert contrast.macro_low == pytest.approx(interval.low, abs=0.004)
+    assert contrast.macro_high == pytest.approx(interval.high, abs=0.004)
+
+
+def test_macro_average_of_independent_benchmarks() -> None:
+    """Errors add in squares: sqrt(a^2 + b^2 + c^2) / 3, whatever the sizes."""
+    benchmarks = [bernoulli(30, 0.5), bernoulli(30, 0.5), bernoulli(500, 0.3)]
+    result = cluster_bootstrap(benchmarks)
+    assert result.macro == pytest.approx((0.5 + 0.5 + 0.3) / 3)
+    variances = [b.var() / b.size for b in benchmarks]
+    assert result.macro_standard_error == pytest.approx(np.sqrt(sum(variances)) / 3, rel=TOLERANCE)
+    np.testing.assert_allclose(result.macro_replicates_R, result.replicates_RJ.mean(axis=1))
+    # Equal benchmarks at different positions are drawn independently.
+    assert abs(np.corrcoef(result.replicates_RJ[:, :2].T)[0, 1]) < 0.04
+
+
+def test_draws_depend_on_seed_position_and_size_only() -> None:
+    a, b = np.arange(30) / 30, np.arange(40) / 40
+    first = cluster_bootstrap([a, b], replicates=700)
+    # Another method on the same benchmarks, here twice as good: the same draws.
+    second = cluster_bootstrap([2 * a, 2 * b], replicates=700)
+    np.testing.assert_allclose(second.replicates_RJ, 2 * first.replicates_RJ)
+    # A benchmark more or another size elsewhere changes nothing for the first one.
+    third = cluster_bootstrap([a, a, b], replicates=700)
+    np.testing.assert_array_equal(third.replicates_RJ[:, 0], first.replicates_RJ[:, 0])
+    # More replicates continue the same sequence.
+    more = cluster_bootstrap([a, b], replicates=1300)
+    np.testing.assert_array_equal(more.replicates_RJ[:700], first.replicates_RJ)
+    other = cluster_bootstrap([a, b], replicates=700, seed=1)
+    assert not np.array_equal(other.replicates_RJ, first.replicates_RJ)
+
+
+def test_memory_is_bounded() -> None:
+    chunks = list(_draws(seed=0, position=0, problems=674, replicates=1200))
+    assert [chunk.shape for chunk in chunks] == [(500, 674), (500, 674), (200, 674)]
+    drawn = np.concatenate(chunks)
+    assert drawn.min() == 0
+    assert drawn.max() == 673
+
+
+def test_constant_benchmark_has_no_error() -> None:
+    result = cluster_bootstrap([np.ones(10)])
+    assert result.standard_error_J.tolist() == [0.0]
+
+
+def test_paired_contrast_of_a_constant_shift_has_no_width() -> None:
+    """The same problems for both: what they share cancels. Unpaired, the width would be 0.5."""
+    second = np.repeat([0.0, 0.5], 15)
+    contrast = paired_contrast([second + 0.25], [second])
+    assert contrast.difference_J == pytest.approx([0.25])
+    assert (contrast.low_J[0], contrast.high_J[0]) == pytest.approx((0.25, 0.25))
+    assert (contrast.macro_low, contrast.macro_high) == pytest.approx((0.25, 0.25))
+
+
+def test_paired_contrast_is_the_bootstrap_of_the_difference() -> None:
+    generator = np.random.default_rng(3)
+    first = [generator.random(30), generator.random(50)]
+    second = [generator.random(30), generator.random(50)]
+    contrast = paired_contrast(first, second, level=0.9)
+    difference = cluster_bootstrap([a - b for a, b in zip(first, second, strict=True)])
+    low, high = np.quantile(difference.macro_replicates_R, [0.05, 0.95])
+    assert contrast.macro_difference == pytest.approx(difference.macro)
+    assert (contrast.macro_low, contrast.macro_high) == pytest.approx((low, high))
+    # A normal interval is 1.645 standard errors to each side.
+    width = contrast.high_J - contrast.low_J
+    np.testing.assert_allclose(width, 2 * 1.645 * difference.standard_error_J, rtol=0.05)
+    # The other way round it is the mirror image.
+    mirror = paired_contrast(second, first, level=0.9)
+    assert mirror.macro_low == pytest.approx(-contrast.macro_high)
+
+
+@pytest.mark.parametrize("bad", [[], [[]], [[0.5], []], [np.ones((2, 2))]])
+def test_missing_problems(bad: list) -> None:
+    with pytest.raises(ValueError, match="one mean per problem"):
+        cluster_bootstrap(bad)
+
+
+def test_other_bad_input() -> None:
+    with pytest.raises(ValueError, match="finite"):
+        cluster_bootstrap([[0.5, float("nan")]])
+    with pytest.raises(ValueError, match="at least 2 replicates"):
+        cluster_bootstrap([[0.5]], replicates=1)
+    with pytest.raises(ValueError, match=r"different problems: \[2\] and \[1\]"):
+        paired_contrast([[0.5, 1.0]], [[0.5]])
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        paired_contrast([[0.5]], [[0.5]], level=95)
