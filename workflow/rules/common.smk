@@ -10,6 +10,7 @@ from snakemake.exceptions import WorkflowError
 from respo.cli import UserError
 from respo.config import Run, canonical, load_settings, load_study
 from respo.config.schema import Chain
+from respo.locks import clear_stale_locks
 from respo.objectives import code_hash
 
 
@@ -28,7 +29,11 @@ try:
     settings = load_settings(CONFIG / "config.yaml", config)
     resolved = load_study(CONFIG, settings.study)
 except UserError as error:
-    raise WorkflowError(str(error)) from None
+    sys.exit(f"error: {error}")
+
+# Jobs on other machines read this file too, but only the main process owns the locks.
+if workflow.is_main_process:
+    alive = clear_stale_locks(Path(".snakemake"))
 
 study = resolved.study
 STUDY = f"{settings.results}/{settings.study}"
