@@ -1,0 +1,161 @@
+"""A results folder: its study, the result of each cell, the metrics of each run."""
+
+import hashlib
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import numpy as np
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+
+from respo.cli import UserError
+from respo.config import Run, load_resolved_study
+from respo.config.schema import Positive, Strict
+from respo.files import read_json, read_parquet, sha256_of
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class ProblemResult(Strict):
+    """One problem of a cell: c of n samples are correct."""
+
+    id: str
+    correct: Count
+    samples: Positive
+
+
+class Cell(Strict):
+    """`cell.json`: one checkpoint on one benchmark. Keys that are not needed here may be added."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    study: str
+    model: str
+    method: str
+    staleness: int
+    seed: int
+    update: int
+    benchmark: str
+    problems: Annotated[list[ProblemResult], Field(min_length=1)]
+    pass_at_1: float
+    responses: Count
+    unparsed: Count
+    timed_out: Count
+    truncated: Count
+    mean_response_tokens: float
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if len({problem.id for problem in self.problems}) < len(self.problems):
+            raise ValueError("problems: an id stands twice")
+        if any(problem.correct > problem.samples for problem in self.problems):
+            raise ValueError("problems: more correct samples than samples")
+        if self.responses != sum(problem.samples for problem in self.problems):
+            raise ValueError("responses: is not the sum of the problems' samples")
+        if not abs(self.pass_at_1 - np.mean(list(self.accuracy().values()))) < 1e-9:
+            raise ValueError("pass_at_1: is not the mean over the problems")
+        return self
+
+    def accuracy(self) -> dict[str, float]:
+        """Return the share of correct samples of each problem, in [0, 1]."""
+        return {problem.id: problem.correct / problem.samples for problem in self.problems}
+
+
+class Results:
+    """Reads a folder `results/<study>` and remembers the hash of each file that it read."""
+
+    def __init__(self, folder: Path) -> None:
+        """Load the study.
+
+        Raises:
+            UserError: the folder has no `study.yaml`, or a bad one.
+        """
+        self.folder = folder
+        file = folder / "study.yaml"
+        if not file.is_file():
+            raise UserError(
+                f"{file}: no such file; --study takes the results folder of a study, which "
+                "`snakemake` makes, such as results/tiny"
+            )
+        self.study = load_resolved_study(file)
+        self._hashes: dict[str, str] = {}
+        self._remember(file)
+
+    def cell(self, run: Run, benchmark: str) -> Cell | None:
+        """Read the cell of a run at the last evaluated update; None where it is missing.
+
+        Raises:
+            UserError: the file is damaged, or holds the result of something else than its path
+                says.
+        """
+        path = self.cell_path(run, benchmark)
+        if not path.is_file():
+            return None
+        cell = _parse_cell(path)
+        expected: dict[str, Any] = {
+            "study": self.study.name,
+            "model": run.model,
+            "method": run.method,
+            "staleness": run.staleness,
+            "seed": run.seed,
+            "update": self.update,
+            "benchmark": benchmark,
+        }
+        for key, value in expected.items():
+            found = getattr(cell, key)
+            if found != value:
+                raise UserError(
+                    f"{path}: {key}: is {found!r}, but the path belongs to {value!r}. "
+                    "Delete it and make it anew."
+                )
+        self._remember(path)
+        return cell
+
+    def cell_path(self, run: Run, benchmark: str) -> Path:
+        """Return the target that makes a cell."""
+        return run.cell(self.folder, self.update, benchmark)
+
+    @property
+    def update(self) -> int:
+        """The checkpoint that tables show: the last evaluated one."""
+        return max(self.study.study.evaluation.updates)
+
+    def metrics(self, run: Run, *columns: str) -> dict[str, np.ndarray] | None:
+        """Read columns of a run's metrics, one value per update; None where the run is missing.
+
+        Raises:
+            UserError: the file is damaged, lacks a column, or does not hold every update once.
+        """
+        path = self.metrics_path(run)
+        if not path.is_file():
+            return None
+        table = read_parquet(path, ["update", *columns])
+        updates = self.study.study.updates
+        if table["update"].to_pylist() != list(range(1, updates + 1)):
+            raise UserError(
+                f"{path}: update: does not count from 1 to {updates}. Delete it and make it anew."
+            )
+        self._remember(path)
+        return {name: table[name].to_numpy().astype(float) for name in columns}
+
+    def metrics_path(self, run: Run) -> Path:
+        """Return the target that makes a run's metrics."""
+        return run.folder(self.folder) / "metrics.parquet"
+
+    def digest(self) -> str:
+        """Return 12 hex digits over all files that were read: what a table was made from."""
+        lines = "".join(f"{name} {digest}\n" for name, digest in sorted(self._hashes.items()))
+        return hashlib.sha256(lines.encode()).hexdigest()[:12]
+
+    def _remember(self, path: Path) -> None:
+        self._hashes[path.relative_to(self.folder).as_posix()] = sha256_of(path)
+
+
+def _parse_cell(path: Path) -> Cell:
+    try:
+        return Cell.model_validate(read_json(path))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(str(part) for part in problem["loc"])
+        message = problem["msg"].removeprefix("Value error, ")
+        where = f"{path}: {key}" if key else f"{path}"
+        raise UserError(f"{where}: {message}. Delete it and make it anew.") from None

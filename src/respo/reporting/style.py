@@ -1,0 +1,112 @@
+"""How every figure looks: colours, line styles, sizes, and files that do not depend on the day."""
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from itertools import product
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import matplotlib.style
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from respo.files import atomic_path
+
+# Okabe and Ito's palette, made for all kinds of colour vision; without its yellow, too light on
+# white, and its black, kept for text.
+ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
+    "#E69F00",
+    "#56B4E9",
+    "#009E73",
+    "#0072B2",
+    "#D55E00",
+    "#CC79A7",
+)
+# A method looks the same in every figure of every study. Dashes tell lines apart without colour.
+FIXED: dict[str, dict[str, Any]] = {
+    "grpo": {"color": ORANGE, "linestyle": "-"},
+    "gspo": {"color": BLUE, "linestyle": (0, (4, 2))},
+    "vespo": {"color": GREEN, "linestyle": (0, (6, 1.5, 1, 1.5))},
+    "respo": {"color": VERMILION, "linestyle": "-", "linewidth": 2.0},
+}
+REFERENCE: dict[str, Any] = {"color": "#B0B0B0", "linestyle": "-", "linewidth": 1.2, "zorder": 1.5}
+_OTHERS: list[dict[str, Any]] = [
+    {"color": color, "linestyle": dashes}
+    for color, dashes in product(
+        (PURPLE, SKY, BLUE, GREEN, ORANGE, VERMILION), ("-", (0, (1, 1.2)), (0, (3, 1, 1, 1, 1, 1)))
+    )
+    if (color, dashes) not in {(ORANGE, "-"), (VERMILION, "-")}
+]
+
+_STYLE: dict[str, Any] = {
+    "font.size": 8.5,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#EBEBEB",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.5,
+    "legend.frameon": False,
+    "figure.dpi": 100,
+    "savefig.dpi": 180,
+    "pdf.fonttype": 42,  # editable text, accepted by journals
+}
+
+
+def applied() -> AbstractContextManager[None]:
+    """Return a context in which figures look as they should, whatever the user's matplotlibrc."""
+    return matplotlib.style.context(["default", _STYLE])
+
+
+def lines(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the line of each method: fixed for a known name, else derived from the name."""
+    taken: dict[str, dict[str, Any]] = {}
+    for method in methods:
+        taken[method] = FIXED.get(method) or next(
+            (line for line in _candidates(method) if line not in taken.values()),
+            _OTHERS[crc32(method.encode()) % len(_OTHERS)],
+        )
+    return taken
+
+
+def _candidates(method: str) -> Iterator[dict[str, Any]]:
+    start = crc32(method.encode())
+    return (_OTHERS[(start + step) % len(_OTHERS)] for step in range(len(_OTHERS)))
+
+
+def legend(figure: Figure, entries: dict[str, dict[str, Any]]) -> None:
+    """Put labels and their lines above the panels, in as many columns as fit."""
+    columns = max(1, int(figure.get_figwidth() / 1.4))
+    figure.legend(
+        [Line2D([], [], **line) for line in entries.values()],
+        list(entries),
+        loc="outside upper center",
+        ncols=min(len(entries), columns),
+    )
+
+
+def note(figure: Figure, text: str) -> None:
+    """Put small print below the panels, wrapped to the figure's width."""
+    width = int(16 * figure.get_figwidth())
+    lines = [line for paragraph in text.splitlines() for line in textwrap.wrap(paragraph, width)]
+    figure.supxlabel("\n".join(lines), fontsize=7, color="#555555")
+
+
+def save(figure: Figure, stem: Path, made_from: str) -> list[Path]:
+    """Write `stem.pdf` and `stem.png`, with what they were made from and without dates."""
+    source = f"made from results {made_from}"
+    metadata: dict[str, dict[str, Any]] = {
+        "pdf": {"Subject": source, "CreationDate": None},
+        "png": {"Source": source},
+    }
+    paths = []
+    for suffix, entries in metadata.items():
+        path = stem.with_name(f"{stem.name}.{suffix}")
+        with atomic_path(path) as temporary:
+            figure.savefig(temporary, format=suffix, metadata=entries)
+        paths.append(path)
+    return paths

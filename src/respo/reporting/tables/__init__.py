@@ -1,0 +1,1 @@
+"""One module per table, each with `render(results) -> {suffix: text}`."""
