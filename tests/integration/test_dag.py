@@ -1,0 +1,97 @@
+"""What snakemake would run, counted in process, without running it."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from snakemake.api import SnakemakeApi
+from snakemake.settings.types import (
+    ConfigSettings,
+    DAGSettings,
+    OutputSettings,
+    Quietness,
+    ResourceSettings,
+)
+
+ROOT = Path(__file__).parents[2]
+CELL = "results/tiny/qwen3-tiny/{method}/N{n}/seed1/eval/{checkpoint}/{benchmark}/cell.json"
+
+# snakemake leaves its own files and event loops open.
+pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]
+
+
+def jobs(workdir, *targets, **config):
+    """Return how many jobs of each rule make the targets."""
+    quiet = OutputSettings(quiet={Quietness.ALL})
+    with SnakemakeApi(quiet) as api:
+        workflow = api.workflow(
+            resource_settings=ResourceSettings(cores=1),
+            config_settings=ConfigSettings(config=config),
+            snakefile=ROOT / "Snakefile",
+            workdir=workdir,
+        )
+        dag = workflow.dag(dag_settings=DAGSettings(targets=set(targets)))
+        dag.execute_workflow(executor="dryrun")
+        needed = workflow._workflow.dag.needrun_jobs(exclude_finished=False)
+        return Counter(job.rule.name for job in needed)
+
+
+def test_the_default_study(tmp_path):
+    # 4 methods x 3 staleness x 2 seeds and 2 on-policy runs; 3 benchmarks.
+    assert jobs(tmp_path) == {
+        "all": 1,
+        "study": 1,
+        "data_config": 4,
+        "data": 4,
+        "initial_config": 1,
+        "warm_start": 1,
+        "run_config": 26,
+        "train": 26,
+        "generate": 78,
+        "score": 78,
+        "cell": 78,
+        "table_respo_table1": 1,
+        "figure_respo_fig1": 1,
+        "figure_respo_fig3": 1,
+        "report": 1,
+    }
+
+
+def test_one_cell_needs_one_run(tmp_path):
+    target = CELL.format(method="respo", n=32, checkpoint=192, benchmark="chain-hard")
+    assert jobs(tmp_path, target) == {
+        "data_config": 2,
+        "data": 2,
+        "initial_config": 1,
+        "warm_start": 1,
+        "run_config": 1,
+        "train": 1,
+        "generate": 1,
+        "score": 1,
+        "cell": 1,
+    }
+
+
+def test_the_kernel_figure_needs_no_training(tmp_path):
+    target = "results/tiny/figures/respo/fig1.png"
+    assert jobs(tmp_path, target) == {"study": 1, "figure_respo_fig1": 1}
+
+
+def test_results_may_lie_elsewhere(tmp_path):
+    assert jobs(tmp_path, "elsewhere/tiny/study.yaml", results="elsewhere") == {"study": 1}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n": 64},  # not in the study
+        {"checkpoint": 100},  # not a checkpoint
+        {"benchmark": "aime25"},  # not a benchmark of the study
+        {"method": "reinforce"},
+    ],
+)
+def test_a_cell_outside_the_study_is_refused(tmp_path, change):
+    known = {"method": "respo", "n": 32, "checkpoint": 192, "benchmark": "chain-hard"}
+    with pytest.raises(Exception, match=r".") as error:
+        jobs(tmp_path, CELL.format(**known | change))
+    assert type(error.value).__module__.startswith("snakemake")

@@ -1,0 +1,182 @@
+"""A miniature study from prompts to the table, through snakemake, in under a minute."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+MINI = {
+    "title": "Miniature",
+    "methods": ["grpo", "respo"],
+    "models": ["mini"],
+    "staleness": [2],
+    "seeds": [1],
+    "updates": 4,
+    "mini_batch": 2,
+    "rollouts_per_prompt": 4,
+    "temperature": 1.0,
+    "loss_aggregation": "token-mean",
+    "optimizer": {
+        "learning_rate": 0.001,
+        "warmup_updates": 0,
+        "betas": [0.9, 0.999],
+        "weight_decay": 0.0,
+        "gradient_clip": 1.0,
+    },
+    "checkpoints": [2, 4],
+    "train_data": "chain",
+    "benchmarks": ["easy", "hard"],
+    "evaluation": {"updates": [4], "temperature": 1.0, "top_p": 0.7, "seed": 0},
+    "tables": ["respo/table1"],
+    "figures": ["respo/fig1", "respo/fig3"],
+}
+RUN = "results/mini/mini/{}/N2/seed1"
+
+pytestmark = pytest.mark.integration
+
+
+def snakemake(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "2", "--config", "study=mini", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def would_run(folder, *arguments):
+    """Return the rules that a start would run, from a dry run."""
+    result = snakemake(folder, "--dry-run", "--quiet", "rules", *arguments)
+    assert result.returncode == 0, result.stdout + result.stderr
+    lines = [line.split() for line in (result.stdout + result.stderr).splitlines()]
+    return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdigit()}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A checkout with the miniature study, run."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in ("workflow", "config", "profiles", "envs"):
+        shutil.copytree(ROOT / name, folder / name)
+    shutil.copy(ROOT / "Snakefile", folder)
+    config = folder / "config"
+    (config / "studies" / "mini.yaml").write_text(yaml.safe_dump(MINI))
+    model = yaml.safe_load((config / "models" / "qwen3-tiny.yaml").read_text())
+    model["architecture"] |= {"hidden_size": 32, "num_hidden_layers": 1, "head_dim": 16}
+    model["warm_start"] |= {"steps": 30, "batch": 16}
+    model["max_response_tokens"] = 24
+    (config / "models" / "mini.yaml").write_text(yaml.safe_dump(model))
+    for name, operators in {"easy": [1, 2], "hard": [3, 4]}.items():
+        benchmark = yaml.safe_load((config / "benchmarks" / "chain-easy.yaml").read_text())
+        benchmark |= {"label": name, "operators": operators, "rows": 10, "samples": 2}
+        (config / "benchmarks" / f"{name}.yaml").write_text(yaml.safe_dump(benchmark))
+    result = snakemake(folder)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return folder
+
+
+def scores(study, method, benchmark):
+    path = study / RUN.format(method) / "eval" / "4" / benchmark / "scores.parquet"
+    return pq.read_table(path).to_pydict()
+
+
+def test_the_table_says_what_the_scores_say(study):
+    with (study / "results/mini/tables/respo/table1.csv").open() as file:
+        rows = {row["method"]: row for row in csv.DictReader(file)}
+    assert set(rows) == {"grpo", "respo"}
+    for method, row in rows.items():
+        # Each problem has the same number of samples, so pass@1 is the plain mean.
+        means = [
+            100 * sum(correct) / len(correct)
+            for correct in (scores(study, method, name)["correct"] for name in ("easy", "hard"))
+        ]
+        assert float(row["easy"]) == pytest.approx(means[0])
+        assert float(row["hard"]) == pytest.approx(means[1])
+        assert float(row["average"]) == pytest.approx(sum(means) / 2)
+
+
+def test_scores_are_strict_box_verdicts_on_the_generations(study):
+    folder = study / RUN.format("respo") / "eval" / "4" / "easy"
+    generations = pq.read_table(folder / "generations.parquet").to_pydict()
+    assert len(generations["response"]) == 20
+    verdicts = scores(study, "respo", "easy")["correct"]
+    for response, answer, verdict in zip(
+        generations["response"], generations["answer"], verdicts, strict=True
+    ):
+        # Answers are one digit, so the last box decides and holds nothing nested.
+        last = response.rpartition("\\boxed{")[2].partition("}")
+        assert verdict == (("\\boxed{" in response) and last[0] == answer and last[1] == "}")
+
+
+def test_everything_is_there(study):
+    results = study / "results/mini"
+    for name in ("tables/respo/table1.md", "tables/respo/table1.tex", "report.html"):
+        assert (results / name).stat().st_size > 0
+    for name in ("fig1", "fig3"):
+        assert (results / f"figures/respo/{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (results / f"figures/respo/{name}.pdf").read_bytes().startswith(b"%PDF")
+    run = study / RUN.format("respo")
+    assert pq.read_table(run / "metrics.parquet").column("update").to_pylist() == [1, 2, 3, 4]
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["2", "4"]
+    assert json.loads((run / "train.json").read_text())["update"] == 4
+    # Each job leaves its log and its times.
+    assert (results / "logs/train/mini/respo/N2/seed1.log").exists()
+    assert (results / "benchmarks/train/mini/respo/N2/seed1.tsv").exists()
+
+
+def test_nothing_is_left_to_do(study):
+    assert would_run(study) == {}
+
+
+def test_touching_files_remakes_nothing(study):
+    for path in [*study.glob("results/**/*"), *study.glob("config/**/*")]:
+        if path.is_file():
+            path.touch()
+    assert would_run(study) == {}
+
+
+def test_a_comment_remakes_nothing(study):
+    for path in [*study.glob("workflow/rules/*.smk"), *study.glob("config/*/*.yaml")]:
+        path.write_text(path.read_text() + "\n# a comment\n")
+    assert would_run(study) == {}
+
+
+def test_another_parameter_remakes_the_runs_of_its_method_only(study):
+    path = study / "config/methods/respo.yaml"
+    before = path.read_text()
+    path.write_text(before.replace("lambda_pos: 2.0", "lambda_pos: 1.5"))
+    try:
+        todo = would_run(study)
+    finally:
+        path.write_text(before)
+    assert todo["train"] == 1
+    assert todo["run_config"] == 1
+    assert todo["cell"] == 2
+    assert "warm_start" not in todo
+
+
+def test_another_label_remakes_no_run(study):
+    path = study / "config/methods/respo.yaml"
+    before = path.read_text()
+    path.write_text(before.replace("label: ReSPO", "label: Reshaped"))
+    try:
+        todo = would_run(study)
+    finally:
+        path.write_text(before)
+    assert "train" not in todo
+    assert "cell" not in todo
+    assert todo["table_respo_table1"] == 1
+
+
+def test_a_cell_can_be_made_at_another_checkpoint(study):
+    cell = RUN.format("grpo") + "/eval/2/easy/cell.json"
+    assert would_run(study, "--", cell) == {"generate": 1, "score": 1, "cell": 1, "total": 3}
