@@ -6,8 +6,8 @@ transformers, which takes seconds to import and is needed only to draw new weigh
 
 from respo.policy.checkpoint import load_policy, policy_hash, save_policy
 from respo.policy.create import create_policy
-from respo.policy.forward import forward, forward_with_routes, token_log_probs
 from respo.policy.sampler import Samples, sample
+from respo.policy.sequences import forward, forward_with_routes, token_log_probs
 from respo.policy.tokenizer import Tokenizer, character_tokenizer
 from respo.policy.weights import Policy
 

@@ -42,4 +42,5 @@ def create_policy(architecture: Architecture, max_positions: int, seed: int) -> 
         name: w.clone() for name, w in model.state_dict().items() if name != "lm_head.weight"
     }
     model.config.architectures = [type(model).__name__]
+    model.config.dtype = torch.float32
     return Policy(json.loads(model.config.to_json_string()), fuse_experts(weights), tokenizer)

@@ -1,8 +1,8 @@
 """Qwen3 and Qwen3-MoE on plain tensors, the one definition for training and sampling.
 
-Two simplifications against transformers' modules, both of them exact: projections of the same input
-are one matrix product, and every expert is computed for every token, weighted by zero where it was
-not chosen (there are few experts, and they are small). A dense layer is a layer of one expert.
+Two simplifications against transformers' modules, both of them exact: query, key and value are one
+matrix product, and every expert is computed for every token, weighted by zero where it was not
+chosen (there are few experts, and they are small).
 """
 
 import functools
@@ -21,14 +21,15 @@ Attention = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Layer:
-    """The weights of a layer, fused along the output of each product."""
+    """The weights of a layer: one matrix for query, key and value, one for all experts."""
 
     input_norm: Tensor
     query_key_value: Tensor  # [(Hq + 2 Hk) D, H]
     query_key_norm: Tensor  # [Hq + Hk, D]
     output: Tensor  # [H, Hq D]
     feed_forward_norm: Tensor
-    gate_up: Tensor  # [E 2 F, H]
+    gate: Tensor  # [E F, H]
+    up: Tensor  # [E F, H]
     down: Tensor  # [H, E F]
     router: Tensor | None  # [E, H]
 
@@ -92,8 +93,7 @@ class Network:
     def _feed_forward(
         self, layer: Layer, x: Tensor, routes: Tensor | None, record: list[Tensor] | None
     ) -> Tensor:
-        gate, up = F.linear(x, layer.gate_up).unflatten(-1, (self.experts, 2, -1)).unbind(-2)
-        inner = F.silu(gate) * up
+        inner = F.silu(F.linear(x, layer.gate)) * F.linear(x, layer.up)
         if layer.router is not None:
             probability = F.linear(x, layer.router).softmax(-1)
             if routes is None:
@@ -104,8 +104,8 @@ class Network:
             if self.renormalise:
                 weight = weight / weight.sum(-1, keepdim=True)
             mixture = torch.zeros_like(probability).scatter(-1, routes, weight)
-            inner = inner * mixture[..., None]
-        return F.linear(inner.flatten(-2), layer.down)
+            inner = (inner.unflatten(-1, (self.experts, -1)) * mixture[..., None]).flatten(-2)
+        return F.linear(inner, layer.down)
 
 
 def network(policy: Policy) -> Network:
@@ -141,11 +141,11 @@ def _layer(policy: Policy, index: int) -> Layer:
     ]
     if policy.num_experts:
         router = weight("mlp.gate.weight")
-        gate_up = weight("mlp.experts.gate_up_proj").flatten(0, 1)
+        gate, up = (w.flatten(0, 1) for w in weight("mlp.experts.gate_up_proj").chunk(2, 1))
         down = weight("mlp.experts.down_proj").transpose(0, 1).flatten(1)
     else:
         router = None
-        gate_up = torch.cat([weight("mlp.gate_proj.weight"), weight("mlp.up_proj.weight")])
+        gate, up = weight("mlp.gate_proj.weight"), weight("mlp.up_proj.weight")
         down = weight("mlp.down_proj.weight")
     return Layer(
         input_norm=weight("input_layernorm.weight"),
@@ -153,7 +153,8 @@ def _layer(policy: Policy, index: int) -> Layer:
         query_key_norm=torch.cat(norms),
         output=weight("self_attn.o_proj.weight"),
         feed_forward_norm=weight("post_attention_layernorm.weight"),
-        gate_up=gate_up,
+        gate=gate,
+        up=up,
         down=down,
         router=router,
     )
