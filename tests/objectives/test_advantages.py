@@ -19,8 +19,10 @@ def test_by_hand():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("value", [0.7, 0.1, -1.0, 0.0, 1e6 + 0.1])
-def test_equal_rewards_give_exactly_zero(value, dtype):
-    assert (group_advantages(torch.full((8,), value, dtype=dtype), 8) == 0).all()
+@pytest.mark.parametrize("size", [2, 3, 5, 7, 8, 10, 16])
+def test_equal_rewards_give_exactly_zero(value, size, dtype):
+    reward = torch.full((2 * size,), value, dtype=dtype)
+    assert (group_advantages(reward, size) == 0).all()
 
 
 def test_a_tiny_but_real_spread_is_normalised():

@@ -185,15 +185,15 @@ def test_defaults_written_out_change_nothing(lab, name):
 
 def test_an_objective_may_ask_for_old_log_probs(monkeypatch):
     def weighted(log_ratio_BT, old_log_prob_BT):
-        return old_log_prob_BT.exp()
+        return old_log_prob_BT.sum(dim=1, keepdim=True)
 
     monkeypatch.setitem(registry._OBJECTIVES, "weighted", registry._describe("weighted", weighted))
     log_ratio, advantage, mask = torch.zeros(1, 2), torch.ones(1), torch.tensor([[1, 0]])
     with pytest.raises(ValueError, match="weighted needs old_log_prob_BT"):
         coefficients("weighted", log_ratio, advantage, mask)
-    old = torch.tensor([[0.5, float("nan")]]).log()
+    old = torch.tensor([[-0.5, float("nan")]])
     c = coefficients("weighted", log_ratio, advantage, mask, old)
-    torch.testing.assert_close(c, torch.tensor([[0.5, 0.0]]))
+    torch.testing.assert_close(c, torch.tensor([[-0.5, 0.0]]))
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,12 @@ def test_float32_resolves_the_clip_range_over_long_responses():
     assert (c[1] == 0).all()
 
 
+def test_zero_advantage_is_not_clipped():
+    log_ratio = torch.tensor([[-0.5], [0.5]])
+    c = coefficients("gspo", log_ratio, torch.zeros(2), torch.ones(2, 1))
+    torch.testing.assert_close(c, log_ratio.exp())
+
+
 def test_kernel_clips_by_sign():
     log_w = torch.tensor([-0.01, 0.0, 0.01], dtype=torch.float64)
     assert (kernel("gspo", log_w, +1) == 0).tolist() == [False, False, True]

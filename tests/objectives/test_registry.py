@@ -73,11 +73,9 @@ def test_bad_parameters_are_refused(name, parameters, message):
 
 
 def test_check_parameters_completes_with_the_defaults():
-    assert check_parameters("grpo", {"epsilon_high": 1}) == {
-        "epsilon_low": 0.2,
-        "epsilon_high": 1.0,
-        "dual_clip": None,
-    }
+    values = check_parameters("grpo", {"epsilon_high": 1})
+    assert values == {"epsilon_low": 0.2, "epsilon_high": 1.0, "dual_clip": None}
+    assert isinstance(values["epsilon_high"], float)
     assert check_parameters("grpo", {"dual_clip": None})["dual_clip"] is None
 
 

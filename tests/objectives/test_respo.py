@@ -80,7 +80,10 @@ def test_tails():
     assert neg[1].item() == 0
 
 
-@pytest.mark.parametrize("alpha", [-3.0, 0.0, 0.5, 0.999, 1 + 1e-6, 1 + 1e-9, 1.0, 1.5, 2.0, 40.0])
+@pytest.mark.parametrize(
+    "alpha",
+    [-3.0, 0.0, 0.5, 0.999, 1 + 1e-6, 1 + 1e-9, 1 - 1e-13, 1.0, 1.5, 2.0, 40.0],
+)
 @pytest.mark.parametrize("beta", [0.0, 0.1, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("lambda_", [0.5, 2.0])
 @pytest.mark.parametrize("sign", [1, -1])
