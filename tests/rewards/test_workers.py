@@ -147,7 +147,14 @@ def test_closed_pool_starts_anew() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"workers": 0}, {"seconds": 0}, {"seconds": -1.0}, {"memory_mb": 255}]
+    "bad",
+    [
+        {"workers": 0},
+        {"seconds": 0},
+        {"seconds": -1.0},
+        {"seconds": float("inf")},
+        {"memory_mb": 255},
+    ],
 )
 def test_impossible_pool(bad: dict) -> None:
     with pytest.raises(ValueError, match="at least one worker"):

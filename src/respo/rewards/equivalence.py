@@ -17,7 +17,7 @@ class Equivalence(NamedTuple):
     """Verdict on one response."""
 
     correct: bool
-    extracted: str | None  # the text that was taken for the answer
+    extracted: str | None  # the text taken for the answer, in Math-Verify's normal form
     unparsed: bool  # not correct, and one of the two sides has no mathematical reading
 
 

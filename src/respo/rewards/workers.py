@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 Pair = tuple[str, str]  # gold answer, response
 
+SECONDS = 30.0  # for one answer (ReSPO, App. D.2)
+MEMORY_MB = 2048  # for one worker; it needs about 100 itself
 START_SECONDS = 120.0  # a worker imports sympy, slowly from a cold network disk
 
 
@@ -28,7 +30,7 @@ class Verdict(NamedTuple):
 
     ``status`` is ``ok`` (compared), ``unparsed`` (no mathematical reading), ``timeout`` or
     ``failed`` (out of memory, or the worker died). Only ``ok`` can be correct. ``extracted`` is the
-    text taken for the answer, cut to 300 characters.
+    text taken for the answer, in Math-Verify's normal form and cut to 300 characters.
     """
 
     correct: bool
@@ -45,19 +47,19 @@ class WorkerPool:
 
     Args:
         workers: number of processes; default: the processors this process may use.
-        seconds: wall-clock limit of one answer (ReSPO, App. D.2: 30 s).
+        seconds: wall-clock limit of one answer.
         memory_mb: limit of a worker's address space, where the system can limit it.
     """
 
     def __init__(
-        self, workers: int | None = None, *, seconds: float = 30.0, memory_mb: int = 2048
+        self, workers: int | None = None, *, seconds: float = SECONDS, memory_mb: int = MEMORY_MB
     ) -> None:
         self.size = _processors() if workers is None else workers
         self.seconds, self.memory_mb = seconds, memory_mb
-        if self.size < 1 or seconds <= 0 or memory_mb < 256:
+        if self.size < 1 or not 0 < seconds < float("inf") or memory_mb < 256:
             raise ValueError(
-                "a pool needs at least one worker, a limit above 0 seconds and at least 256 MB, "
-                f"not {self.size}, {seconds} and {memory_mb}"
+                "a pool needs at least one worker, a finite time above 0 seconds and at least "
+                f"256 MB, not {self.size}, {seconds} and {memory_mb}"
             )
         self._lock = threading.Lock()
         self._workers: list[_Worker] = []

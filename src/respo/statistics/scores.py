@@ -73,13 +73,14 @@ def read_scores(path: Path) -> Scores:
 
 
 def _read_parquet(path: Path) -> pa.Table:
-    try:
-        with pq.ParquetFile(path) as file:
+    with path.open("rb") as raw:
+        try:
+            file = pq.ParquetFile(raw)
             names = file.schema_arrow.names
             _require(path, names)
             return file.read(columns=[name for name in (*REQUIRED, *OPTIONAL) if name in names])
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"{path}: not a readable Parquet file ({error})") from None
+        except (pa.ArrowInvalid, OSError) as error:
+            raise ValueError(f"{path}: not a readable Parquet file ({error})") from None
 
 
 def _read_jsonl(path: Path) -> pa.Table:

@@ -1,0 +1,206 @@
+"""Reading generated responses, this project's own files and other people's.
+
+Parquet (.parquet) or JSON lines (.jsonl), one row per response or one row per problem, columns:
+
+  answer              gold answer
+  response            text of the response, or
+  responses           list of the texts of all responses to the problem
+  problem_id or id    name of the problem, or
+  problem or prompt   its text; equal texts are one problem, and the problems are named 0, 1, 2, ...
+                      in the order in which they appear
+  sample              optional: number of the response within its problem; default 0, 1, 2, ...
+  response_tokens     optional: length in tokens (with responses: a list)
+  truncated           optional: whether the length limit ended it (with responses: a list)
+
+Other columns are ignored.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from respo.cli import UserError
+from respo.files import made_from, read_parquet
+
+FORMATS = (".parquet", ".jsonl")
+COLUMNS = (
+    *("problem_id", "id", "problem", "prompt", "sample", "answer", "response", "responses"),
+    *("response_tokens", "truncated"),
+)
+
+
+class Generation(NamedTuple):
+    """One response to one problem."""
+
+    problem_id: str
+    sample: int
+    answer: str
+    response: str
+    response_tokens: int | None
+    truncated: bool | None
+
+
+def read_generations(path: Path) -> tuple[list[Generation], dict[str, Any]]:
+    """Read all responses, in the order of the file, and the file's provenance (may be empty).
+
+    Raises:
+        UserError: the file is missing or damaged, a column is missing, a value is missing or of the
+            wrong kind, or a sample stands there twice; the text names file, row and column.
+    """
+    if path.suffix == ".parquet":
+        table = read_parquet(path)
+        wanted = [name for name in table.column_names if name in COLUMNS]
+        rows = [
+            (f"{path}: row {number}", row)
+            for number, row in enumerate(table.select(wanted).to_pylist(), start=1)
+        ]
+        provenance = made_from(table)
+    elif path.suffix == ".jsonl":
+        rows, provenance = list(_json_lines(path)), {}
+    else:
+        raise UserError(f"{path}: the name must end in {' or '.join(FORMATS)}")
+    if not rows:
+        raise UserError(f"{path}: holds no responses")
+    reader = _Reader(path, columns=list(rows[0][1]))
+    return [generation for where, row in rows for generation in reader.read(where, row)], provenance
+
+
+def _json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    if lines[0].startswith(b"\xef\xbb\xbf"):
+        raise UserError(
+            f"{path}: line 1 begins with a byte-order mark; save the file as UTF-8 without one"
+        )
+    if not lines[-1].strip():
+        lines.pop()  # what follows the last line break
+    for number, line in enumerate(lines, start=1):
+        where = f"{path}: line {number}"
+        try:
+            row = json.loads(line.decode())
+        except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or nested endlessly
+            raise UserError(f"{where} is not JSON ({error})") from None
+        if not isinstance(row, dict):
+            raise UserError(f"{where} is not a JSON object with one key per column")
+        yield where, row
+
+
+@dataclass
+class _Reader:
+    """Turns rows into responses. Which columns the file has is read off its first row."""
+
+    path: Path
+    columns: list[str]
+    names: dict[str, str] = field(default_factory=dict)  # text of a problem -> its name
+    golds: dict[str, str] = field(default_factory=dict)
+    count: Counter[str] = field(default_factory=Counter)
+    seen: set[tuple[str, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.id = self._first("problem_id", "id")
+        self.text = None if self.id else self._first("problem", "prompt")
+        if not self.id and not self.text:
+            raise UserError(
+                f"{self.path}: a column 'problem_id' (or 'id'), or else 'problem' (or 'prompt'), "
+                f"is missing; there are {', '.join(self.columns) or 'none that are known'}"
+            )
+        self.form = self._first("response", "responses")
+        if not self.form or {"response", "responses"} <= set(self.columns):
+            raise UserError(
+                f"{self.path}: needs either a column 'response' or a column 'responses'; "
+                f"there are {', '.join(self.columns)}"
+            )
+
+    def _first(self, *names: str) -> str | None:
+        return next((name for name in names if name in self.columns), None)
+
+    def read(self, where: str, row: dict[str, Any]) -> Iterator[Generation]:
+        problem = self._problem(where, row)
+        answer = _text(where, row, "answer", or_number=True)
+        if not answer:
+            raise UserError(f"{where}: column 'answer' is empty")
+        if self.golds.setdefault(problem, answer) != answer:
+            raise UserError(
+                f"{where}: answer {answer!r} contradicts an earlier row, where problem {problem!r} "
+                f"has {self.golds[problem]!r}"
+            )
+        for sample, response, tokens, truncated in self._samples(where, row):
+            number = self.count[problem] if sample is None else sample
+            if (problem, number) in self.seen:
+                raise UserError(f"{where}: sample {number} of problem {problem!r} stands twice")
+            self.seen.add((problem, number))
+            self.count[problem] += 1
+            yield Generation(problem, number, answer, response, tokens, truncated)
+
+    def _problem(self, where: str, row: dict[str, Any]) -> str:
+        if self.id:
+            return _text(where, row, self.id, or_number=True)
+        assert self.text is not None
+        return self.names.setdefault(_text(where, row, self.text), str(len(self.names)))
+
+    def _samples(
+        self, where: str, row: dict[str, Any]
+    ) -> Iterator[tuple[int | None, str, int | None, bool | None]]:
+        """Yield sample, response, tokens, truncated; a missing value is None."""
+        if self.form == "response":
+            yield (
+                _optional(where, row, "sample", int),
+                _text(where, row, "response"),
+                _optional(where, row, "response_tokens", int),
+                _optional(where, row, "truncated", bool),
+            )
+            return
+        responses = _list(where, row, "responses")
+        if not responses:
+            raise UserError(f"{where}: column 'responses' is empty")
+        for index in range(len(responses)):
+            # One response of the list, as if it stood in a row of its own.
+            single = {
+                name: values[index]
+                for name in ("responses", "response_tokens", "truncated")
+                if (values := _list(where, row, name, length=len(responses))) is not None
+            }
+            yield (
+                None,
+                _text(f"{where}, response {index + 1}", single, "responses"),
+                _optional(where, single, "response_tokens", int),
+                _optional(where, single, "truncated", bool),
+            )
+
+
+def _text(where: str, row: dict[str, Any], name: str, or_number: bool = False) -> str:
+    if row.get(name) is None:
+        raise UserError(f"{where}: column {name!r} is {'empty' if name in row else 'missing'}")
+    value = row[name]
+    if or_number and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise UserError(f"{where}: column {name!r} must hold text, not {value!r:.50}")
+    # JSON can carry halves of surrogate pairs, which no UTF-8 file can hold.
+    return value.encode("utf-8", "replace").decode()
+
+
+def _optional(where: str, row: dict[str, Any], name: str, kind: type) -> Any:
+    value = row.get(name)
+    if value is not None and type(value) is not kind:
+        wanted = "whole numbers" if kind is int else "true or false"
+        raise UserError(f"{where}: column {name!r} must hold {wanted}, not {value!r:.50}")
+    if kind is int and isinstance(value, int) and not 0 <= value < 2**31:
+        raise UserError(f"{where}: column {name!r} must lie between 0 and 2**31 - 1, not {value}")
+    return value
+
+
+def _list(where: str, row: dict[str, Any], name: str, length: int | None = None) -> Any:
+    value = row.get(name)
+    if value is None and length is not None:
+        return None
+    if not isinstance(value, list):
+        raise UserError(f"{where}: column {name!r} must hold a list, not {value!r:.50}")
+    if length is not None and len(value) != length:
+        raise UserError(f"{where}: {name!r} has {len(value)} entries for {length} responses")
+    return value
