@@ -156,6 +156,6 @@ def announcement():
 def farewell():
     """Where the finished products lie."""
     made = [path for path in [*TABLES, *FIGURES, REPORT] if Path(path).exists()]
-    return "\n".join(
-        ["Finished. Tables, figures and report:", *(f"  {path}" for path in made)]
-    )
+    if not made:
+        return ""
+    return "\n  ".join(["Finished. Tables, figures and report of the study:", *made])
