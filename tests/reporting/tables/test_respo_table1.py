@@ -1,0 +1,206 @@
+import csv
+import io
+import subprocess
+import sys
+
+import pytest
+
+from respo.reporting import table
+from respo.reporting.tables.respo_table1 import render
+
+ON_POLICY = {"extra_runs": [{"methods": ["grpo"], "staleness": [1]}]}
+
+
+def constant(made, values, **where):
+    """Write cells in which all problems have the same c of 2 samples: no error, exact digits."""
+    for benchmark, correct in values.items():
+        made.cell(benchmark, [correct, correct], **where)
+
+
+def lines(text, start):
+    return [line for line in text.splitlines() if line.startswith(start)]
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+@pytest.fixture
+def full(folder):
+    made = folder(methods=["grpo", "gspo", "respo"], **ON_POLICY)
+    constant(made, {"easy": 2, "hard": 2}, method="grpo", staleness=1)
+    constant(made, {"easy": 1, "hard": 2}, method="grpo")
+    constant(made, {"easy": 1, "hard": 1}, method="gspo")
+    constant(made, {"easy": 0, "hard": 0}, method="respo")
+    return made
+
+
+def test_markdown(full):
+    text = render(full.results)["md"]
+    shown = [cells(line) for line in lines(text, "| ")]
+    assert shown[0] == [
+        "Model", "N", "Method", "Easy", "Hard", "Macro average", "Seed sd", "Seeds",
+    ]  # fmt: skip
+    # On-policy: not ranked. N = 8: easy ties at 50, so both are best and 0.0 is second.
+    assert [row[1:] for row in shown[2:6]] == [
+        ["1", "on-policy (GRPO)", "100.0 ± 0.0", "100.0 ± 0.0", "100.0 ± 0.0", "", "1"],
+        ["8", "GRPO", "**50.0** ± 0.0", "**100.0** ± 0.0", "**75.0** ± 0.0", "", "1"],
+        ["8", "GSPO", "**50.0** ± 0.0", "<u>50.0</u> ± 0.0", "<u>50.0</u> ± 0.0", "", "1"],
+        ["8", "ReSPO", "<u>0.0</u> ± 0.0", "0.0 ± 0.0", "0.0 ± 0.0", "", "1"],
+    ]
+    assert {row[0] for row in shown[2:6]} == {"Small & dense"}
+    # The differences come after the notes; none within the on-policy block.
+    assert [row[1:] for row in shown[8:]] == [
+        ["8", "GSPO - GRPO", "-25.0", "[-25.0, -25.0]", "resolved"],
+        ["8", "ReSPO - GRPO", "-75.0", "[-75.0, -75.0]", "resolved"],
+        ["8", "ReSPO - GSPO", "-50.0", "[-50.0, -50.0]", "resolved"],
+    ]
+    assert "Incomplete" not in text
+    assert f"made from results {digest(full)}" in text
+
+
+def digest(made):
+    return next(csv.DictReader(io.StringIO(render(made.results)["csv"])))["made_from"]
+
+
+def test_notes(full):
+    text = render(full.results)["md"]
+    assert "of the checkpoint at update 32" in text
+    assert "Easy: 2 x 2 (strict_box); Hard: 2 x 2 (strict_box)" in text
+    assert "temperature 1, top-p 0.7, at most 64 new tokens" in text
+    assert "cluster bootstrap over problems (10,000 replicates, seed 0" in text
+    # 8 cells with 4 responses, 1 unparsed and 1 truncated each.
+    assert "Of 32 responses 8 had no readable answer and 0 ran out of time" in text
+    assert "8 were cut at the length limit" in text
+    assert "over seeds" not in text  # one seed: nothing to explain
+
+
+def test_latex(full):
+    text = render(full.results)["tex"]
+    assert lines(text, "Small") == [
+        r"Small \& dense & 1 & on-policy (GRPO) & $100.0_{\pm 0.0}$ & $100.0_{\pm 0.0}$"
+        r" & $100.0_{\pm 0.0}$ &  & 1 \\",
+        r"Small \& dense & 8 & GRPO & $\mathbf{50.0}_{\pm 0.0}$ & $\mathbf{100.0}_{\pm 0.0}$"
+        r" & $\mathbf{75.0}_{\pm 0.0}$ &  & 1 \\",
+        r"Small \& dense & 8 & GSPO & $\mathbf{50.0}_{\pm 0.0}$ & $\underline{50.0}_{\pm 0.0}$"
+        r" & $\underline{50.0}_{\pm 0.0}$ &  & 1 \\",
+        r"Small \& dense & 8 & ReSPO & $\underline{0.0}_{\pm 0.0}$ & $0.0_{\pm 0.0}$"
+        r" & $0.0_{\pm 0.0}$ &  & 1 \\",
+    ]
+    assert r"strict\_box" in text
+
+
+def test_csv(full):
+    shown = list(csv.DictReader(io.StringIO(render(full.results)["csv"])))
+    assert len(shown) == 4
+    assert {key: shown[1][key] for key in shown[1] if key != "made_from"} == {
+        "study": "tried", "model": "small", "method": "grpo", "N": "8",
+        "seeds": "1", "complete_seeds": "1",
+        "easy_pass_at_1": "0.5", "easy_standard_error": "0.0",
+        "hard_pass_at_1": "1.0", "hard_standard_error": "0.0",
+        "macro_pass_at_1": "0.75", "macro_standard_error": "0.0", "macro_seed_sd": "",
+        "responses": "8", "unparsed": "2", "timed_out": "0", "truncated": "2",
+        "mean_response_tokens": "10.0",
+    }  # fmt: skip
+
+
+def test_csv_keeps_full_precision(folder):
+    made = folder(methods=["grpo"], benchmarks=["easy"])
+    made.cell("easy", [1, 0, 0], "grpo")
+    (row,) = csv.DictReader(io.StringIO(render(made.results)["csv"]))
+    assert float(row["easy_pass_at_1"]) == pytest.approx(1 / 6, abs=1e-15)
+    # Population variance of (1/2, 0, 0) is 1/18, over 3 problems; estimated to about 1 %.
+    assert float(row["easy_standard_error"]) == pytest.approx((1 / 54) ** 0.5, rel=0.03)
+
+
+def test_ranks_by_the_printed_digits(folder):
+    made = folder(benchmarks=["easy"])
+    made.cell("easy", [1] * 1249 + [0], "grpo")  # 1249 / 2500 = 49.96 %, printed 50.0
+    made.cell("easy", [1] * 1250, "respo")
+    text = render(made.results)["md"]
+    assert text.count("**50.0** ±") == 4  # both methods, in the benchmark and the average
+
+
+def test_a_value_alone_is_not_ranked(folder):
+    made = folder()
+    constant(made, {"easy": 1, "hard": 1}, method="grpo")
+    text = render(made.results)["md"]
+    assert "**" not in text
+    assert "<u>" not in text
+
+
+def test_several_seeds(folder):
+    made = folder(seeds=[1, 2])
+    constant(made, {"easy": 2, "hard": 1}, method="grpo", seed=1)
+    constant(made, {"easy": 1, "hard": 0}, method="grpo", seed=2)
+    constant(made, {"easy": 0, "hard": 0}, method="respo", seed=2)
+    texts = render(made.results)
+    grpo, respo = [cells(line)[2:] for line in lines(texts["md"], "| Small")[:2]]
+    # Macro averages 75 and 25 by seed: mean 50, population standard deviation 25.
+    assert grpo == ["GRPO", "**75.0** ± 0.0", "**25.0** ± 0.0", "**50.0** ± 0.0", "25.0", "2"]
+    assert respo == [
+        "ReSPO",
+        "<u>0.0</u> ± 0.0",
+        "<u>0.0</u> ± 0.0",
+        "<u>0.0</u> ± 0.0",
+        "",
+        "1 of 2",
+    ]
+    assert "population standard deviation (ddof 0)" in texts["md"]
+    first = next(csv.DictReader(io.StringIO(texts["csv"])))
+    assert (first["macro_seed_sd"], first["seeds"], first["responses"]) == ("0.25", "2", "16")
+
+
+def test_missing_cells_are_shown_and_named(folder):
+    made = folder()
+    constant(made, {"easy": 1}, method="grpo")
+    texts = render(made.results)
+    grpo, respo = [cells(line)[2:] for line in lines(texts["md"], "| Small")]
+    assert grpo == ["GRPO", "50.0 ± 0.0", "--", "--", "", "0 of 1"]
+    assert respo == ["ReSPO", "--", "--", "--", "", "0 of 1"]
+    assert "Incomplete: 3 of 4 cells are missing (--)" in texts["md"]
+    assert f"`{made.path}/small/grpo/N8/seed1/eval/32/hard/cell.json`" in texts["md"]
+    assert f"snakemake {made.path}/tables/respo/table1.md" in texts["md"]
+    assert "Differences" not in texts["md"]
+    shown = list(csv.DictReader(io.StringIO(texts["csv"])))
+    assert (shown[0]["hard_pass_at_1"], shown[0]["macro_pass_at_1"]) == ("", "")
+    assert (shown[1]["responses"], shown[1]["mean_response_tokens"]) == ("", "")
+
+
+def test_a_long_list_of_missing_cells_is_cut(folder):
+    text = render(folder(staleness=[8, 16, 32]).results)["md"]
+    assert "Incomplete: 12 of 12 cells are missing" in text
+    assert text.count("cell.json") == 6
+    assert "and 6 more" in text
+
+
+def test_command_writes_three_files_and_stays_light(full):
+    code = (
+        "import sys\nfrom respo.reporting.table import main\nmain()\n"
+        "print({'torch', 'matplotlib'} & set(sys.modules))"
+    )
+    arguments = ["respo/table1", "--study", full.path]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True
+    )
+    paths = [full.path / f"tables/respo/table1.{suffix}" for suffix in ("csv", "md", "tex")]
+    assert done.stdout.splitlines() == [*map(str, paths), "set()"]
+    for path, text in zip(paths, render(full.results).values(), strict=True):
+        assert path.read_text(encoding="utf-8") == text
+
+
+def stopped(monkeypatch, *arguments):
+    """Run the command, which must stop; return its exit code or message."""
+    monkeypatch.setattr(sys, "argv", ["table", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        table.main()
+    return stop.value.code
+
+
+def test_command_tells_what_is_wrong(full, monkeypatch, capsys):
+    path = full.cell("easy", [1, 1], "grpo", changes={"update": 7})
+    message = stopped(monkeypatch, "respo/table1", "--study", full.path)
+    assert message.startswith(f"error: {path}: update: is 7, but the path belongs to 32")
+    assert not (full.path / "tables").exists()
+    assert stopped(monkeypatch, "respo/table9", "--study", full.path) == 2
+    assert "invalid choice: 'respo/table9' (choose from 'respo/table1')" in capsys.readouterr().err

@@ -1,0 +1,109 @@
+import json
+import shutil
+
+import pytest
+
+from respo.cli import UserError
+from respo.reporting.results import Results
+
+
+def test_a_folder_without_study_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"nowhere/study\.yaml: no such file; --study takes"):
+        Results(tmp_path / "nowhere")
+
+
+def test_reads_a_cell_and_tells_a_missing_one(folder):
+    made = folder()
+    made.cell("easy", [2, 1], "grpo")
+    results = made.results
+    assert results.cell(made.run("grpo"), "easy").accuracy() == {"easy-0": 1.0, "easy-1": 0.5}
+    assert results.cell(made.run("grpo"), "hard") is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pass_at_1": "0.75"}, "pass_at_1: Input should be a valid number"),
+        ({"pass_at_1": 0.5}, "pass_at_1: is not the mean over the problems"),
+        ({"pass_at_1": None}, "pass_at_1: "),
+        ({"responses": 5}, "responses: is not the sum"),
+        ({"responses": -4}, "responses: "),
+        ({"problems": []}, "problems: "),
+        ({"problems": [{"id": "a", "correct": 3, "samples": 2}]}, "more correct samples"),
+        ({"problems": [{"id": "a", "correct": 0, "samples": 0}]}, "problems.0.samples: "),
+        ({"problems": [{"id": "a", "correct": 1, "samples": 2}] * 2}, "an id stands twice"),
+        ({"study": "other"}, "study: is 'other', but the path belongs to 'tried'"),
+        ({"model": "large"}, "model: is 'large'"),
+        ({"method": "respo"}, "method: is 'respo'"),
+        ({"staleness": 16}, "staleness: is 16, but the path belongs to 8"),
+        ({"seed": 2}, "seed: is 2"),
+        ({"update": 16}, "update: is 16"),
+        ({"benchmark": "hard"}, "benchmark: is 'hard'"),
+    ],
+)
+def test_a_damaged_or_misplaced_cell_is_named(folder, changes, message):
+    made = folder()
+    path = made.cell("easy", [2, 1], "grpo", changes=changes)
+    with pytest.raises(UserError) as error:
+        made.results.cell(made.run("grpo"), "easy")
+    assert str(error.value).startswith(f"{path}: ")
+    assert message in str(error.value)
+    assert str(error.value).endswith("Delete it and make it anew.")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1, 2]", '{"study": "tried"}'])
+def test_a_cell_that_is_no_cell_is_named(folder, text):
+    made = folder()
+    path = made.cell("easy", [2, 1], "grpo")
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=r"cell\.json: .*Delete it and make it anew"):
+        made.results.cell(made.run("grpo"), "easy")
+
+
+def test_further_keys_of_a_cell_are_left_alone(folder):
+    made = folder()
+    made.cell("easy", [2, 1], "grpo", changes={"pass_at_2": 1.0})
+    assert made.results.cell(made.run("grpo"), "easy") is not None
+
+
+def test_tables_show_the_last_evaluated_update(folder):
+    evaluation = {"updates": [32, 16], "temperature": 1.0, "top_p": 0.7, "seed": 0}
+    assert folder(checkpoints=[16, 32], evaluation=evaluation).results.update == 32
+
+
+def test_metrics_hold_every_update(folder):
+    made = folder()
+    run = made.run("grpo")
+    assert made.results.metrics(run, "score") is None
+    made.metrics([0.5] * 32, [0.0] * 32, "grpo")
+    assert made.results.metrics(run, "score")["score"].tolist() == [0.5] * 32
+    for score, first in [([0.5] * 31, 1), ([0.5] * 32, 0), ([0.5] * 33, 1)]:
+        made.metrics(score, score, "grpo", first=first)
+        with pytest.raises(UserError, match=r"metrics\.parquet: update: does not count .* 32"):
+            made.results.metrics(run, "score")
+
+
+def test_damaged_metrics_are_named(folder):
+    made = folder()
+    path = made.metrics([0.5] * 32, [0.0] * 32, "grpo")
+    with pytest.raises(UserError, match=r"metrics\.parquet: column 'entropy' is missing"):
+        made.results.metrics(made.run("grpo"), "entropy")
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(UserError, match=r"metrics\.parquet: not a readable Parquet file"):
+        made.results.metrics(made.run("grpo"), "score")
+
+
+def test_the_digest_follows_what_was_read(folder, tmp_path):
+    made = folder()
+    path = made.cell("easy", [2, 1], "grpo")
+
+    def digest(place):
+        results = Results(place)
+        results.cell(made.run("grpo"), "easy")
+        return results.digest()
+
+    first = digest(made.path)
+    shutil.copytree(made.path, tmp_path / "copy")
+    assert digest(tmp_path / "copy") == first
+    path.write_text(json.dumps(json.loads(path.read_text())), encoding="utf-8")
+    assert digest(made.path) != first

@@ -1,0 +1,45 @@
+import pytest
+from matplotlib.figure import Figure
+
+from respo.reporting import style
+
+
+def test_known_methods_look_the_same_in_every_study():
+    both = style.lines(["grpo", "respo"])
+    assert style.lines(["respo"])["respo"] == both["respo"] == style.FIXED["respo"]
+    looks = [(line["color"], line["linestyle"]) for line in style.FIXED.values()]
+    assert len(set(looks)) == len(style.FIXED)
+
+
+def test_other_methods_get_a_line_of_their_own_from_their_name():
+    names = ["grpo", "gspo", "vespo", "respo", *(f"method-{index}" for index in range(10))]
+    lines = style.lines(names)
+    assert len({str(line) for line in lines.values()}) == len(names)
+    assert style.lines(["method-0"])["method-0"] == lines["method-0"]
+
+
+def test_more_methods_than_looks_share_them():
+    names = [f"method-{index}" for index in range(40)]
+    assert set(style.lines(names)) == set(names)
+
+
+def test_style_ignores_the_users_settings(monkeypatch):
+    import matplotlib
+
+    with matplotlib.rc_context({"axes.facecolor": "black"}), style.applied():
+        assert matplotlib.rcParams["axes.facecolor"] == "white"
+
+
+@pytest.mark.parametrize(("width", "columns"), [(1.0, 1), (3.3, 2), (7.0, 4)])
+def test_legend_fits_the_figure(width, columns):
+    figure = Figure(figsize=(width, 2))
+    style.legend(figure, {f"m{index}": {"color": "red"} for index in range(4)})
+    assert figure.legends[0]._ncols == columns
+
+
+def test_note_is_wrapped():
+    figure = Figure(figsize=(2, 2))
+    style.note(figure, "first\n" + "word " * 20)
+    lines = figure.get_supxlabel().splitlines()
+    assert lines[0] == "first"
+    assert all(len(line) <= 32 for line in lines)
