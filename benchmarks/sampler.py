@@ -1,0 +1,110 @@
+"""Tokens per second of the sampler and of transformers' ``generate``, on one thread.
+
+    OMP_NUM_THREADS=1 python benchmarks/sampler.py
+
+Both run in this process, in turns, on the default architecture with the same random weights, chain
+prompts and limit on new tokens. Only tokens up to the end of a response count, for both.
+"""
+
+import platform
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import transformers
+
+from respo.config.schema import Architecture
+from respo.policy import Policy, create_policy, sample, save_policy
+
+MAX_NEW_TOKENS, GROUP, ROUNDS = 64, 8, 5
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    policy = default_policy()
+    with tempfile.TemporaryDirectory() as folder:
+        save_policy(policy, Path(folder) / "policy")
+        model = transformers.AutoModelForCausalLM.from_pretrained(Path(folder) / "policy").eval()
+    print(f"torch {torch.__version__}, transformers {transformers.__version__}, {machine()}")
+    for batch in (64, 512):
+        prompts = chain_prompts(policy, batch // GROUP)
+        ours, theirs = race(
+            lambda prompts=prompts: run_ours(policy, prompts),
+            lambda prompts=prompts: run_transformers(model, policy, prompts),
+        )
+        print(
+            f"batch {batch:4d}: ours {ours:9,.0f} tokens/s, transformers {theirs:9,.0f} tokens/s, "
+            f"ratio {ours / theirs:.1f}"
+        )
+
+
+def default_policy() -> Policy:
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    sizes |= {"num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 128}
+    return create_policy(Architecture(model_type="qwen3", **sizes), max_positions=128, seed=0)
+
+
+def chain_prompts(policy: Policy, count: int) -> list[list[int]]:
+    draw = random.Random(0)
+
+    def text() -> str:
+        operators = range(draw.randint(1, 8))
+        rest = "".join(draw.choice("+-*") + str(draw.randint(0, 9)) for _ in operators)
+        return f"{draw.randint(0, 9)}{rest}="
+
+    return [policy.tokenizer.encode(text()) for _ in range(count)]
+
+
+def run_ours(policy: Policy, prompts: list[list[int]]) -> int:
+    uniform_BT = torch.rand(len(prompts) * GROUP, MAX_NEW_TOKENS)
+    return int(sample(policy, prompts, GROUP, MAX_NEW_TOKENS, uniform_BT).length_B.sum())
+
+
+def run_transformers(
+    model: transformers.PreTrainedModel, policy: Policy, prompts: list[list[int]]
+) -> int:
+    width = max(map(len, prompts))
+    pad = policy.tokenizer.pad_id
+    ids = torch.tensor([[pad] * (width - len(prompt)) + prompt for prompt in prompts])
+    generated = model.generate(
+        ids,
+        attention_mask=(ids != pad).long(),
+        do_sample=True,
+        temperature=1.0,
+        top_k=0,
+        top_p=1.0,
+        num_return_sequences=GROUP,
+        max_new_tokens=MAX_NEW_TOKENS,
+    )[:, width:]
+    # A padding token before the end of a sequence is a sampled one.
+    ended = (generated == policy.tokenizer.eos_id).cumsum(1)
+    return int(((ended == 0) | ((ended == 1) & (generated == policy.tokenizer.eos_id))).sum())
+
+
+def race(*contestants: Callable[[], int]) -> list[float]:
+    """Best tokens per second of each over some rounds in turns, after one to warm up."""
+    best = [0.0] * len(contestants)
+    for number in range(ROUNDS + 1):
+        for i, contestant in enumerate(contestants):
+            torch.manual_seed(number)
+            start = time.perf_counter()
+            tokens = contestant()
+            if number:
+                best[i] = max(best[i], tokens / (time.perf_counter() - start))
+    return best
+
+
+def machine() -> str:
+    names = Path("/proc/cpuinfo")
+    lines = names.read_text().splitlines() if names.exists() else []
+    cpu = next((line.split(": ")[1] for line in lines if line.startswith("model name")), "")
+    return f"{platform.system()} {platform.machine()} {cpu}, {torch.get_num_threads()} thread"
+
+
+if __name__ == "__main__":
+    main()
