@@ -132,6 +132,7 @@ class Folder:
             "responses": 2 * len(correct),
             "unparsed": 1,
             "timed_out": 0,
+            "failed": 0,
             "truncated": 1,
             "mean_response_tokens": 10.0,
             "made_from": {"verifier": "strict_box"},

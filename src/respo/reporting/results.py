@@ -40,6 +40,7 @@ class Cell(Strict):
     responses: Count
     unparsed: Count
     timed_out: Count
+    failed: Count
     truncated: Count
     mean_response_tokens: float
 

@@ -43,7 +43,7 @@ class Row:
     seed_sd: float | None
 
     def total(self, count: str) -> int:
-        """Sum `responses`, `unparsed`, `timed_out` or `truncated` over the cells."""
+        """Sum a count of the cells, such as `responses` or `truncated`."""
         return sum(getattr(cell, count) for cell in self.cells.values())
 
     def mean_response_tokens(self) -> float | None:

@@ -70,8 +70,8 @@ def test_notes(full):
     assert "temperature 1, top-p 0.7, at most 64 new tokens" in text
     assert "cluster bootstrap over problems (10,000 replicates, seed 0" in text
     # 8 cells with 4 responses, 1 unparsed and 1 truncated each.
-    assert "Of 32 responses 8 had no readable answer and 0 ran out of time" in text
-    assert "8 were cut at the length limit" in text
+    assert "Of 32 responses 8 had no readable answer, on 0 the verifier ran out of time" in text
+    assert "on 0 it failed (all count as wrong); 8 were cut at the length limit" in text
     assert "over seeds" not in text  # one seed: nothing to explain
 
 
@@ -99,7 +99,7 @@ def test_csv(full):
         "easy_pass_at_1": "0.5", "easy_standard_error": "0.0",
         "hard_pass_at_1": "1.0", "hard_standard_error": "0.0",
         "macro_pass_at_1": "0.75", "macro_standard_error": "0.0", "macro_seed_sd": "",
-        "responses": "8", "unparsed": "2", "timed_out": "0", "truncated": "2",
+        "responses": "8", "unparsed": "2", "timed_out": "0", "failed": "0", "truncated": "2",
         "mean_response_tokens": "10.0",
     }  # fmt: skip
 
@@ -158,7 +158,7 @@ def test_missing_cells_are_shown_and_named(folder):
     grpo, respo = [cells(line)[2:] for line in lines(texts["md"], "| Small")]
     assert grpo == ["GRPO", "50.0 ± 0.0", "--", "--", "", "0 of 1"]
     assert respo == ["ReSPO", "--", "--", "--", "", "0 of 1"]
-    assert "Incomplete: 3 of 4 cells are missing (--)" in texts["md"]
+    assert "Incomplete: 3 of 4 cells are missing (--); seeds are counted" in texts["md"]
     assert f"`{made.path}/small/grpo/N8/seed1/eval/32/hard/cell.json`" in texts["md"]
     assert f"snakemake {made.path}/tables/respo/table1.md" in texts["md"]
     assert "Differences" not in texts["md"]

@@ -15,7 +15,7 @@ from respo.reporting.text import latex, latex_table, markdown_table, plain_latex
 
 MISSING = "--"
 MISSING_NAMED = 6
-COUNTS = ("responses", "unparsed", "timed_out", "truncated")
+COUNTS = ("responses", "unparsed", "timed_out", "failed", "truncated")
 
 
 class Rank(Enum):
@@ -104,8 +104,9 @@ def notes(results: Results, rows: list[Row]) -> list[str]:
     text += [
         "Best value of a model and N in bold, second underlined, ranked as printed; ties share. "
         "On-policy rows (N = 1) are the reference and not ranked.",
-        f"Of {totals['responses']} responses {totals['unparsed']} had no readable answer and "
-        f"{totals['timed_out']} ran out of time at the verifier (both count as wrong); "
+        f"Of {totals['responses']} responses {totals['unparsed']} had no readable answer, on "
+        f"{totals['timed_out']} the verifier ran out of time and on {totals['failed']} it failed "
+        "(all count as wrong); "
         f"{totals['truncated']} were cut at the length limit.",
     ]
     return text + _missing(results, rows)
@@ -121,7 +122,8 @@ def _missing(results: Results, rows: list[Row]) -> list[str]:
     more = f" and {len(missing) - MISSING_NAMED} more" if len(missing) > MISSING_NAMED else ""
     table = results.folder / "tables/respo/table1.md"
     return [
-        f"Incomplete: {len(missing)} of {len(pairs)} cells are missing ({MISSING}). "
+        f"Incomplete: {len(missing)} of {len(pairs)} cells are missing ({MISSING}); "
+        "seeds are counted where all benchmarks are there, of those planned. "
         f"`snakemake {table}` makes them all; one by one they are the targets {named}{more}."
     ]
 
