@@ -115,10 +115,10 @@ def test_huge_numbers_time_out_alone(capfd: pytest.CaptureFixture[str]) -> None:
     huge = [("3", rf"\boxed{{{number}}}") for number in HUGE] + [("9^{9^9}", r"\boxed{3}")]
     pairs = [pair for both in zip(good, huge, strict=False) for pair in both] + good[5:]
     start = time.monotonic()
-    with WorkerPool(2, seconds=0.7) as pool:
+    with WorkerPool(2, seconds=1) as pool:
         verdicts = pool.check(pairs)
-    # Five hang for 0.7 s on two workers; the rest is starting workers anew.
-    assert time.monotonic() - start < 15
+    # Five hang for 1 s on two workers; the rest is starting workers anew.
+    assert time.monotonic() - start < 20
     assert [v.correct for v in verdicts] == [True, False] * 5 + [True]
     assert [v.status for v in verdicts] == ["ok", "timeout"] * 5 + ["ok"]
     assert capfd.readouterr() == ("", "")
@@ -200,9 +200,7 @@ def test_misbehaviour_concerns_one_answer(
     status = dict(zip(words, (v.status for v in verdicts), strict=True))
     expected = {"die": "failed", "die!": "failed", "raise": "failed", "hang": "timeout"}
     assert status == {word: expected.get(word, "ok") for word in words}
-    assert [v.extracted for v in again if v.status == "ok"] == [
-        word for word, v in zip("xy", again, strict=True) if v.status == "ok"
-    ]
+    assert again == [Verdict(True, "x", "ok"), Verdict(True, "y", "ok")]
     assert capfd.readouterr() == ("", "")
 
 

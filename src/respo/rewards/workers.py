@@ -110,32 +110,38 @@ class WorkerPool:
     ) -> dict[Pair, Verdict]:
         waiting = deque(count)
         verdicts: dict[Pair, Verdict] = {}
-        done = 0
+        done, total = 0, count.total()
         while len(verdicts) < len(count):
             self._replace_dead(wanted=min(self.size, len(count) - len(verdicts)))
             for worker in self._workers:
                 if worker.state == "idle" and waiting:
                     worker.send(waiting.popleft(), self.seconds)
-            for worker in self._wait():
-                verdict = worker.receive()
+            for worker, has_written in self._wait():
+                verdict = worker.receive() if has_written else worker.give_up("timeout")
                 if verdict is not None:
                     verdicts[worker.pair] = verdict
                     done += count[worker.pair]
-                    progress(done, count.total())
+                    progress(done, total)
         return verdicts
 
-    def _wait(self) -> list["_Worker"]:
-        """Wait for a reply, a death or the first deadline; return the workers concerned."""
+    def _wait(self) -> list[tuple["_Worker", bool]]:
+        """Wait until a worker writes, ends or is overdue; return which, and whether it has written.
+
+        A reply that is there counts, even if this process looks for it late.
+        """
         patience = min(worker.deadline for worker in self._workers) - time.monotonic()
         ready = wait(
             [worker.replies.fileno() for worker in self._workers],
             None if patience == float("inf") else max(0.0, patience),
         )
         now = time.monotonic()
-        return [w for w in self._workers if w.replies.fileno() in ready or w.deadline <= now]
+        written = [(worker, worker.replies.fileno() in ready) for worker in self._workers]
+        return [(worker, has) for worker, has in written if has or worker.deadline <= now]
 
     def _replace_dead(self, wanted: int) -> None:
         for worker in self._workers:
+            if worker.state == "idle" and worker.process.poll() is not None:
+                worker.state = "dead"  # killed from outside while it had nothing to do
             if worker.state == "dead":
                 worker.kill()
         self._workers = [worker for worker in self._workers if worker.state != "dead"]
@@ -170,7 +176,7 @@ class _Worker:
         self._received = b""
 
     def send(self, pair: Pair, seconds: float) -> None:
-        """Hand over a pair. If the worker has died, `receive` will notice."""
+        """Hand over a pair. If the worker dies over it, `receive` will notice."""
         self.state, self.pair = "busy", pair
         self.deadline = time.monotonic() + seconds
         request = json.dumps({"gold": pair[0], "response": pair[1]}).encode() + b"\n"
@@ -181,16 +187,12 @@ class _Worker:
     def receive(self) -> Verdict | None:
         """Take what has come: the verdict on ``pair``, or None if that is still to come.
 
-        An overdue worker is given up, which is its verdict; so is one that died at work.
-
         Raises:
-            WorkerError: the worker did not start.
+            WorkerError: the worker cannot start.
         """
-        if time.monotonic() >= self.deadline:
-            return self._give_up("timeout", "it took too long")
         chunk = os.read(self.replies.fileno(), 65536)
         if not chunk:
-            return self._give_up("failed", f"exit code {self.process.wait()}")
+            return self.give_up("timeout" if time.monotonic() >= self.deadline else "failed")
         self._received += chunk
         if not chunk.endswith(b"\n"):
             return None
@@ -201,12 +203,18 @@ class _Worker:
         self.state, self.deadline = "idle", float("inf")
         return None if "ready" in message else Verdict(**message)
 
-    def _give_up(self, status: str, why: str) -> Verdict | None:
+    def give_up(self, status: str) -> Verdict | None:
+        """Count the worker as dead, and the pair that it was at, if any, as ``status``.
+
+        Raises:
+            WorkerError: it never started.
+        """
         if self.state == "starting":
+            why = "it took too long" if status == "timeout" else f"exit code {self.process.wait()}"
             raise WorkerError(f"a process for comparing answers did not start: {why}")
-        died_at_work = self.state == "busy"
-        self.state = "dead"
-        return Verdict(False, None, status) if died_at_work else None
+        was_busy = self.state == "busy"
+        self.state, self.deadline = "dead", float("inf")
+        return Verdict(False, None, status) if was_busy else None
 
     def kill(self) -> None:
         """End the process and close its pipes."""
