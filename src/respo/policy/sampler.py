@@ -62,7 +62,7 @@ def sample(
         ValueError: a prompt is empty, or ``uniform_BT`` is not [B, T].
     """
     rows, eos = len(prompts) * group_size, policy.tokenizer.eos_id
-    if not all(prompts) or uniform_BT.shape != (rows, max_new_tokens):
+    if not prompts or not all(prompts) or uniform_BT.shape != (rows, max_new_tokens):
         raise ValueError(
             f"{len(prompts)} prompts of at least one token and group size {group_size} "
             f"need uniforms of shape {(rows, max_new_tokens)}, not {tuple(uniform_BT.shape)}"

@@ -1,0 +1,197 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+import respo.evaluation.generate
+from respo.evaluation.generate import SCHEMA, generate, main, uniforms
+from respo.files import made_from, sha256_of
+from respo.policy import Policy, character_tokenizer, load_policy, policy_hash, save_policy
+from respo.policy.weights import expected_shapes
+
+ROWS = {"id": ["c", "a", "b"], "prompt": ["1+2*3-4=", "7=", "5-6="], "answer": ["5", "7", "9"]}
+SETTINGS = {"temperature": 1.0, "top_p": 0.9, "max_response_tokens": 12, "seed": 7}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory) -> Path:
+    config = {
+        "model_type": "qwen3",
+        "vocab_size": 20,
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 1,
+        "head_dim": 8,
+        "intermediate_size": 16,
+        "max_position_embeddings": 32,
+        "rms_norm_eps": 1e-6,
+        "rope_theta": 10000.0,
+        "tie_word_embeddings": True,
+    }
+    generator = torch.Generator().manual_seed(0)
+    shapes = expected_shapes(config).items()
+    weights = {name: torch.randn(shape, generator=generator) * 0.4 for name, shape in shapes}
+    folder = tmp_path_factory.mktemp("run") / "checkpoint"
+    save_policy(Policy(config, weights, character_tokenizer()), folder)
+    return folder
+
+
+@pytest.fixture
+def benchmark_file(tmp_path) -> Path:
+    path = tmp_path / "benchmark.parquet"
+    pq.write_table(pa.table(ROWS), path)
+    return path
+
+
+def arguments(checkpoint: Path, benchmark: Path, out: Path, **changes: object) -> list[str]:
+    options = {"checkpoint": checkpoint, "benchmark": benchmark, "samples": 4, **SETTINGS}
+    options |= {"out": out, **changes}
+    return [
+        text
+        for name, value in options.items()
+        for text in (f"--{name.replace('_', '-')}", str(value))
+    ]
+
+
+def run(monkeypatch, *args: object, **changes: object) -> None:
+    monkeypatch.setattr(sys, "argv", ["generate", *arguments(*args, **changes)])
+    main()
+
+
+def draw(policy: Policy, names: list[str], samples: int) -> dict[tuple[str, int], str]:
+    rows = {row["id"]: row for row in pa.table(ROWS).to_pylist()}
+    problems = [rows[name] for name in names]
+    prompts = [policy.tokenizer.encode(problem["prompt"]) for problem in problems]
+    table = generate(policy, problems, prompts, samples=samples, **SETTINGS)
+    return {(row["problem_id"], row["sample"]): row["response"] for row in table.to_pylist()}
+
+
+def test_the_file_holds_what_the_contract_says(checkpoint, benchmark_file, tmp_path, monkeypatch):
+    out = tmp_path / "new" / "generations.parquet"
+    run(monkeypatch, checkpoint, benchmark_file, out)
+    table = pq.read_table(out)
+    assert table.schema.remove_metadata() == SCHEMA
+    assert table["problem_id"].to_pylist() == ["c"] * 4 + ["a"] * 4 + ["b"] * 4
+    assert table["sample"].to_pylist() == [0, 1, 2, 3] * 3
+    assert table["prompt"].to_pylist()[4:8] == ["7="] * 4
+    assert table["answer"].to_pylist()[8:] == ["9"] * 4
+    for row in table.to_pylist():
+        assert 1 <= row["response_tokens"] <= 12
+        assert not row["truncated"] or row["response_tokens"] == 12
+        assert "<" not in row["response"]
+    assert len(set(table["response"].to_pylist())) > 3
+
+    provenance = made_from(table)
+    assert provenance["checkpoint_sha256"] == policy_hash(checkpoint)
+    assert provenance["benchmark_sha256"] == sha256_of(benchmark_file)
+    assert provenance["sampling"] == {"samples": 4, **SETTINGS}
+    assert provenance["environment"]["torch"] == torch.__version__
+    assert torch.get_num_threads() == 1
+
+
+def test_the_same_again_gives_the_same_bytes(checkpoint, benchmark_file, tmp_path, monkeypatch):
+    for name in ("first", "second"):
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / name)
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+def test_any_part_can_be_sampled_again(checkpoint, monkeypatch):
+    policy = load_policy(checkpoint)
+    whole = draw(policy, ["c", "a", "b"], 5)
+    part = draw(policy, ["b", "c"], 3)
+    assert part == {key: whole[key] for key in part}
+    # Batches of two responses: the samples of one problem are split.
+    monkeypatch.setattr(respo.evaluation.generate, "BATCH_ROWS", 2)
+    split = draw(policy, ["c", "a", "b"], 5)
+    assert split == whole
+    assert list(split) == list(whole)
+
+
+def test_uniforms_depend_on_seed_problem_and_sample():
+    first = uniforms(1, "a", 0, 5)
+    assert torch.equal(first, uniforms(1, "a", 0, 5))
+    assert torch.equal(first, uniforms(1, "a", 0, 9)[:5])
+    assert ((first >= 0) & (first < 1)).all()
+    others = [uniforms(2, "a", 0, 5), uniforms(1, "b", 0, 5), uniforms(1, "a", 1, 5)]
+    others.append(uniforms(1, "1 a", 1, 5))
+    assert not any(torch.equal(first, other) for other in others)
+
+
+def test_long_work_says_how_far_it_is(checkpoint, monkeypatch, capsys):
+    monkeypatch.setattr(respo.evaluation.generate, "PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr(respo.evaluation.generate, "BATCH_ROWS", 2)
+    draw(load_policy(checkpoint), ["c", "a", "b"], 2)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[0] for line in lines] == ["2/6", "4/6", "6/6"]
+    assert lines[-1].endswith("  0 s left")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"id": ["a"], "prompt": ["1="]}, "column 'answer' is missing"),
+        ({"id": ["a", "a"], "prompt": ["1=", "2="], "answer": ["1", "2"]}, "'a' stands twice"),
+        ({"id": ["a"], "prompt": [None], "answer": ["1"]}, "row 0: prompt is None"),
+        ({"id": ["a"], "prompt": ["1+x="], "answer": ["1"]}, "problem 'a': '1+x=': 'x' is not in"),
+        ({"id": ["a"], "prompt": [""], "answer": ["1"]}, "problem 'a': the prompt is empty"),
+        ({"id": ["a"], "prompt": ["1" * 21], "answer": ["1"]}, "problem 'a': 21 tokens of prompt"),
+        ({"id": [], "prompt": [], "answer": []}, "no problems"),
+    ],
+)
+def test_bad_rows_are_one_message(checkpoint, tmp_path, monkeypatch, rows, message):
+    path = tmp_path / "benchmark.parquet"
+    pq.write_table(pa.table(rows), path)
+    with pytest.raises(SystemExit) as stopped:
+        run(monkeypatch, checkpoint, path, tmp_path / "out")
+    assert str(path) in str(stopped.value)
+    assert message in str(stopped.value)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99", "tpu"])
+def test_a_device_that_is_not_there(checkpoint, benchmark_file, tmp_path, monkeypatch, device):
+    with pytest.raises(SystemExit, match=f"error: device '{device}'"):
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", device=device)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("samples", 0),
+        ("max_response_tokens", 0),
+        ("temperature", 0),
+        ("temperature", "nan"),
+        ("top_p", 0),
+        ("top_p", 1.5),
+    ],
+)
+def test_settings_without_meaning(
+    checkpoint, benchmark_file, tmp_path, monkeypatch, capsys, option, value
+):
+    with pytest.raises(SystemExit) as stopped:
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", **{option: value})
+    assert stopped.value.code == 2
+    assert f"--{option.replace('_', '-')}: {value}: must be" in capsys.readouterr().err
+
+
+def test_as_a_command_without_importing_transformers(checkpoint, benchmark_file, tmp_path):
+    code = (
+        "import json, sys; from respo.evaluation.generate import main; main(); "
+        "print(json.dumps('transformers' in sys.modules))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, *arguments(checkpoint, benchmark_file, tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert json.loads(result.stdout) is False
+    assert result.stderr == ""
