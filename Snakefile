@@ -10,6 +10,9 @@
 include: "workflow/rules/common.smk"
 
 
+report: "workflow/report/workflow.rst"
+
+
 rule all:
     default_target: True
     input:

@@ -166,6 +166,12 @@ def test_a_model_cannot_take_the_name_of_a_folder_of_the_study(config):
     assert "'tables' is a folder of every study" in message(config)
 
 
+def test_a_benchmark_cannot_take_the_name_of_the_average(config):
+    shutil.copy(config / "benchmarks" / "chain-easy.yaml", config / "benchmarks" / "macro.yaml")
+    edit(config / "studies" / "tiny.yaml", benchmarks=["macro"])
+    assert "'macro' is the macro average" in message(config)
+
+
 def test_a_method_may_prescribe_its_aggregation(config):
     edit(config / "methods" / "gspo.yaml", loss_aggregation="seq-mean-token-mean")
     resolved = load_study(config, "tiny")

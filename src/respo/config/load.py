@@ -26,7 +26,7 @@ from respo.config.schema import (
     Strict,
     Study,
 )
-from respo.config.study import RESERVED, ResolvedStudy
+from respo.config.study import RESERVED_COLUMN, RESERVED_FOLDERS, ResolvedStudy
 from respo.config.yaml import NUMBER, read_yaml
 
 M = TypeVar("M", bound=Strict)
@@ -68,7 +68,7 @@ def load_study(config: Path, name: str) -> ResolvedStudy:
         datasets=load(Dataset, "datasets", "train_data", data_names),
         benchmarks=load(Benchmark, "benchmarks", "benchmarks", study.benchmarks),
     )
-    _check_models(resolved, path)
+    _check_names(resolved, path)
     _check_runs(resolved, path)
     for method_name, method in methods.items():
         _check_objective(method, config / "methods" / f"{method_name}.yaml")
@@ -95,12 +95,12 @@ def load_data_config(path: Path) -> Chain:
     return validate(Chain, read_yaml(path), path)
 
 
-def _check_models(resolved: ResolvedStudy, path: Path) -> None:
+def _check_names(resolved: ResolvedStudy, path: Path) -> None:
     for name in resolved.models:
-        if name in RESERVED:
-            raise UserError(
-                f"{path}: models: {name!r} is a folder of every study; rename the model"
-            )
+        if name in RESERVED_FOLDERS:
+            raise UserError(f"{path}: models: {name!r} is a folder of every study; rename it")
+    if RESERVED_COLUMN in resolved.benchmarks:
+        raise UserError(f"{path}: benchmarks: {RESERVED_COLUMN!r} is the macro average; rename it")
 
 
 def _check_runs(resolved: ResolvedStudy, path: Path) -> None:

@@ -19,7 +19,9 @@ from respo.config.schema import (
 )
 
 # Folders of results/<study> beside those of the models.
-RESERVED = ("data", "initial", "tables", "figures", "logs", "benchmarks")
+RESERVED_FOLDERS = ("data", "initial", "tables", "figures", "logs", "benchmarks")
+# The column of the macro average, beside those of the benchmarks.
+RESERVED_COLUMN = "macro"
 
 
 @dataclass(frozen=True)
