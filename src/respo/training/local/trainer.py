@@ -129,8 +129,8 @@ class Trainer:
         self.metrics.append(
             {
                 **updated.metrics,
-                "update": self.update,
-                "rollout_batch": index,
+                "update": float(self.update),
+                "rollout_batch": float(index),
                 "tokens_per_second": int(responses.response_length_B.sum()) / seconds,
                 "seconds": seconds,
             }
@@ -165,6 +165,9 @@ class Trainer:
 
     def _restore(self) -> None:
         """Take over the newest usable state, or clear away what an earlier training left."""
+        # The lock admits one trainer: what is half-written was left behind by a killed one.
+        for left_over in [*self._run.glob(".*.part"), *self._run.glob("checkpoints/.*.part")]:
+            shutil.rmtree(left_over) if left_over.is_dir() else left_over.unlink()
         state = load_state(self._states, self._identity)
         if state is None or not self._checkpoints_intact(state.values["checkpoints"]):
             shutil.rmtree(self._run / "checkpoints", ignore_errors=True)

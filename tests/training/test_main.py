@@ -1,0 +1,231 @@
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from respo.cli import UserError
+from respo.config import canonical
+from respo.config.schema import RunConfig
+from respo.files import made_from, read_json, read_parquet, sha256_of
+from respo.policy import load_policy, policy_hash
+from respo.training.local import __main__ as command_line
+from respo.training.local import device
+from respo.training.local.metrics import METRICS
+
+# What does not depend on the kind of network is tested with one kind.
+DENSE = pytest.mark.parametrize("initial", [0], indirect=True, ids=["dense"])
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(
+    tmp_path: Path, initial: Path, data_file: Path, make_config: Callable[..., RunConfig]
+) -> Start:
+    """Start the command in a process of its own."""
+
+    def start(**changes: Any) -> subprocess.Popen[str]:
+        run = write_config(
+            tmp_path / "tiny" / "model" / "respo" / "N4" / "seed1", make_config(**changes)
+        )
+        return subprocess.Popen(
+            [sys.executable, "-m", "respo.training.local", *arguments(run, initial, data_file)],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+
+    return start
+
+
+def write_config(run: Path, config: RunConfig) -> Path:
+    run.mkdir(parents=True, exist_ok=True)
+    (run / "config.yaml").write_text(canonical(config.model_dump(mode="json")))
+    return run
+
+
+def arguments(run: Path, initial: Path, data_file: Path) -> list[str]:
+    return [
+        "--config",
+        str(run / "config.yaml"),
+        "--initial",
+        str(initial),
+        "--data",
+        str(data_file),
+    ]
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    """Run the command in this process; the signal handlers are put back."""
+    handlers = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
+    monkeypatch.setattr(sys, "argv", ["respo.training.local", *arguments])
+    try:
+        command_line.main()
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+@DENSE
+def test_outputs(
+    tmp_path: Path,
+    initial: Path,
+    data_file: Path,
+    make_config: Callable[..., RunConfig],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = write_config(tmp_path / "tiny" / "model" / "respo" / "N4" / "seed1", make_config())
+    call(monkeypatch, *arguments(run, initial, data_file))
+    assert capsys.readouterr().err.startswith("model/respo/N4/seed1  update 8/8  score ")
+    train = read_json(run / "train.json")
+    identity = {
+        "config_sha256": sha256_of(run / "config.yaml"),
+        "data_sha256": sha256_of(data_file),
+        "initial_sha256": policy_hash(initial),
+    }
+    assert {key: train[key] for key in identity} == identity
+    assert train["update"] == 8
+    assert train["checkpoints"] == {u: policy_hash(run / "checkpoints" / u) for u in ("3", "8")}
+    assert train["restarts"] == 0
+    assert train["device"] == "cpu"
+    assert train["prompts"], train["prompts_dropped"] == (40, 0)
+    metrics = read_parquet(run / "metrics.parquet")
+    assert metrics.column_names == list(METRICS)
+    assert metrics["update"].to_pylist() == list(range(1, 9))
+    assert read_parquet(run / "branches.parquet").num_rows == 8 * 2 * 10
+    assert made_from(metrics) == identity
+    tokens = sum(metrics["response_length"].to_pylist()) * 16
+    assert train["tokens_generated"] == pytest.approx(tokens)
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["3", "8"]
+
+    # Complete: nothing to do. Without its outputs, as Snakemake starts it anew: trained anew.
+    call(monkeypatch, *arguments(run, initial, data_file))
+    assert "is trained already" in capsys.readouterr().err
+    (run / "train.json").unlink()
+    call(monkeypatch, *arguments(run, initial, data_file))
+    again = read_json(run / "train.json")
+    assert again["restarts"] == 0
+    assert again["checkpoints"] == train["checkpoints"]
+
+
+@DENSE
+def test_terminated_then_continued(tmp_path: Path, start: Start) -> None:
+    run = tmp_path / "tiny" / "model" / "respo" / "N4" / "seed1"
+    trainer = start(updates=4000, checkpoints=[20])
+    wait_for(run / "checkpoints" / "20", trainer)
+    trainer.send_signal(signal.SIGTERM)
+    _, told = trainer.communicate(timeout=60)
+    assert trainer.returncode == 143
+    assert "the next start continues" in told
+    (state,) = [json.loads(p.read_text()) for p in newest_states(run)[:1]]
+    assert state["update"] >= 20
+    assert not (run / "train.json").exists()
+
+
+@DENSE
+def test_a_second_trainer_waits_and_then_has_nothing_to_do(
+    tmp_path: Path,
+    start: Start,
+    initial: Path,
+    data_file: Path,
+    make_config: Callable[..., RunConfig],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = write_config(tmp_path / "tiny" / "model" / "respo" / "N4" / "seed1", make_config())
+    call(monkeypatch, *arguments(run, initial, data_file))
+    before = (run / "train.json").read_text()
+    with (run / ".lock").open("r+") as holder:  # the first trainer, still at work
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        second = start()
+        assert second.stderr is not None
+        waiting = second.stderr.readline()
+        assert f"is being trained by process {os.getpid()} on " in waiting
+        assert second.poll() is None
+    _, told = second.communicate(timeout=60)
+    assert second.returncode == 0
+    assert "is trained already" in told
+    assert (run / "train.json").read_text() == before
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def newest_states(run: Path) -> list[Path]:
+    folder = run / "checkpoints" / "state"
+    numbers = sorted((int(path.name) for path in folder.iterdir()), reverse=True)
+    return [folder / str(number) / "state.json" for number in numbers]
+
+
+@DENSE
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("config", "config.yaml: no such file"),
+        ("initial", "model.safetensors: no such file"),
+        ("data", "train.parquet: no such file"),
+        ("objective_code", "objective_code 000000000000 is not that of the installed respo"),
+        ("parameters", "objective: respo: beta_pos = 2.0 is not allowed"),
+        ("device", "--device cuda:99: cannot be used here"),
+    ],
+)
+def test_bad_input_is_one_message(
+    tmp_path: Path,
+    initial: Path,
+    data_file: Path,
+    make_config: Callable[..., RunConfig],
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+    message: str,
+) -> None:
+    config = make_config()
+    if what == "objective_code":
+        config = config.model_copy(update={"objective_code": "0" * 12})
+    if what == "parameters":
+        config = make_config(beta_pos=2.0)
+    run = write_config(tmp_path / "run", config)
+    given = arguments(run, initial, data_file)
+    if what in ("config", "initial", "data"):
+        position = given.index(f"--{what}") + 1
+        given[position] = str(tmp_path / "nowhere" / Path(given[position]).name)
+    if what == "device":
+        given += ["--device", "cuda:99"]
+    with pytest.raises(SystemExit, match=message):
+        call(monkeypatch, *given)
+    assert not (run / "train.json").exists()
+
+
+def test_device_names() -> None:
+    device.check_device("cpu")
+    assert device.device_name("cpu") == "cpu"
+    assert device.peak_memory_mb("cpu")["process"] > 50
+    with pytest.raises(UserError, match="--device tpu: cannot be used here"):
+        device.check_device("tpu")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_on_a_gpu(
+    tmp_path: Path,
+    initial: Path,
+    data_file: Path,
+    make_config: Callable[..., RunConfig],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = write_config(tmp_path / "run", make_config())
+    call(monkeypatch, *arguments(run, initial, data_file), "--device", "cuda")
+    train = read_json(run / "train.json")
+    assert train["device"].startswith("cuda (")
+    load_policy(run / "checkpoints" / "8")

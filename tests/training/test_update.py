@@ -1,0 +1,228 @@
+import dataclasses
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from respo.cli import UserError
+from respo.config.schema import RunConfig
+from respo.policy import Policy, forward
+from respo.training.local.optimizer import AdamW
+from respo.training.local.prompts import Prompts
+from respo.training.local.responses import Responses
+from respo.training.local.rollout import Rollout, collect
+from respo.training.local.update import policy_update
+
+# What does not depend on the kind of network is tested with one kind.
+DENSE = pytest.mark.parametrize("initial", [0], indirect=True, ids=["dense"])
+MakeConfig = Callable[..., RunConfig]
+
+
+def adamw(policy: Policy, config: RunConfig) -> AdamW:
+    settings = config.training.optimizer
+    beta1, beta2 = settings.betas
+    return AdamW(
+        policy,
+        betas=(beta1, beta2),
+        weight_decay=settings.weight_decay,
+        clip=settings.gradient_clip,
+    )
+
+
+def moved(policy: Policy, seed: int = 0, by: float = 0.02) -> Policy:
+    """The policy some updates later, in a random direction."""
+    generator = torch.Generator().manual_seed(seed)
+    weights = {
+        name: w + by * torch.randn(w.shape, generator=generator)
+        for name, w in sorted(policy.weights.items())
+    }
+    return dataclasses.replace(policy, weights=weights)
+
+
+def learning_rollout(policy: Policy, prompts: Prompts, config: RunConfig) -> Rollout:
+    """A rollout batch in which some but not all groups have an advantage."""
+    rollout = collect(policy, prompts, config, 0)
+    zero = (rollout.responses.advantage_B == 0).double().mean()
+    assert 0 < zero < 1
+    return rollout
+
+
+def textbook_grpo(policy: Policy, responses: Responses, config: RunConfig) -> Tensor:
+    """GRPO as printed, response by response: -min(r A, clip(r) A), mean over all tokens."""
+    losses = []
+    for row in range(len(responses.ids_BT)):
+        length = int(responses.length_B[row])
+        tokens = int(responses.response_length_B[row])
+        ids = responses.ids_BT[row, :length]
+        logits = forward(policy, ids[None])[0] / config.training.temperature
+        for position in range(length - tokens, length):
+            log_prob = logits[position - 1].log_softmax(-1)[ids[position]]
+            ratio = (log_prob - responses.old_log_prob_BT[row, position - 1]).exp()
+            advantage = responses.advantage_B[row]
+            clipped = ratio.clamp(1 - 0.2, 1 + 0.2)
+            losses.append(-torch.minimum(ratio * advantage, clipped * advantage))
+    return torch.stack(losses).mean()
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_equals_the_textbook(
+    policy: Policy, prompts: Prompts, make_config: MakeConfig, temperature: float
+) -> None:
+    config = make_config(objective="grpo", temperature=temperature, gradient_clip=0.5)
+    rollout = learning_rollout(policy, prompts, config)
+    later = moved(policy)
+    optimizer = adamw(later, config)
+    responses = rollout.mini_batch(1, 16)
+    updated = policy_update(optimizer, responses, config, 2, on_policy=False)
+
+    weights = {name: w.clone().requires_grad_() for name, w in later.weights.items()}
+    plain = dataclasses.replace(later, weights=weights)
+    reference = torch.optim.AdamW(plain.parameters(), lr=5e-3, betas=(0.9, 0.999), weight_decay=0.0)
+    textbook_grpo(plain, responses, config).backward()
+    norm = torch.nn.utils.clip_grad_norm_(plain.parameters(), 0.5)
+    assert updated.metrics["grad_norm"] == pytest.approx(norm.item(), rel=1e-5)
+    assert updated.metrics["clip_fraction_pos"] > 0
+    # Before the optimizer: Adam's first step is the sign of the gradient and would hide its size.
+    expected = torch.cat([w.grad.flatten() for w in plain.parameters()])  # type: ignore[union-attr]
+    torch.testing.assert_close(optimizer.exp_avg / 0.1, expected, atol=1e-6, rtol=1e-4)
+    reference.step()
+    for mine, theirs in zip(optimizer.policy.parameters(), plain.parameters(), strict=True):
+        # Where the gradient is rounding error, so is the direction of Adam's step.
+        certain = theirs.grad.abs() > 1e-5  # type: ignore[union-attr]
+        torch.testing.assert_close(mine[certain], theirs[certain], atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("objective", ["grpo", "gspo", "vespo", "respo"])
+@pytest.mark.parametrize(
+    "aggregation",
+    ["token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "seq-mean-token-sum-norm"],
+)
+def test_split_and_padding_do_not_matter(
+    policy: Policy, prompts: Prompts, make_config: MakeConfig, objective: str, aggregation: str
+) -> None:
+    config = make_config(objective=objective, loss_aggregation=aggregation)
+    responses = learning_rollout(policy, prompts, config).mini_batch(2, 16)
+    width = responses.ids_BT.shape[1]
+    pad = torch.nn.functional.pad
+    padded = dataclasses.replace(
+        responses,
+        ids_BT=pad(responses.ids_BT, (0, width), value=5),
+        mask_BT=pad(responses.mask_BT, (0, width)),
+        old_log_prob_BT=pad(responses.old_log_prob_BT, (0, width), value=math.nan),
+    )
+    results = []
+    for batch, rows in ((responses, 16), (responses, 1), (responses, 5), (padded, 3)):
+        optimizer = adamw(moved(policy), config)
+        updated = policy_update(optimizer, batch, config, 1, on_policy=False, micro_batch_rows=rows)
+        results.append((optimizer.exp_avg, updated))
+    gradient, first = results[0]
+    assert gradient.abs().max() > 1e-4
+    for other, updated in results[1:]:
+        torch.testing.assert_close(other, gradient, atol=1e-7, rtol=1e-4)
+        assert updated.metrics == pytest.approx(first.metrics, rel=1e-4, abs=1e-6, nan_ok=True)
+        torch.testing.assert_close(updated.branches, first.branches, rtol=1e-4, atol=1e-6)
+
+
+def test_rows_without_advantage_count_in_the_metrics_alone(
+    policy: Policy, prompts: Prompts, make_config: MakeConfig
+) -> None:
+    config = make_config(objective="grpo")
+    responses = learning_rollout(policy, prompts, config).responses
+    later = moved(policy)
+    updated = policy_update(adamw(later, config), responses, config, 1, on_policy=False)
+    # Entropy and KL of all rows, from the logits of the unsplit batch.
+    logits = forward(later, responses.ids_BT)[:, :-1].double()
+    log_probs = logits.log_softmax(-1)
+    entropy = -(log_probs.exp() * log_probs).sum(-1)[responses.mask_BT].mean()
+    log_prob = log_probs.gather(-1, responses.ids_BT[:, 1:, None])[..., 0]
+    log_ratio = (log_prob - responses.old_log_prob_BT) * responses.mask_BT
+    assert updated.metrics["entropy"] == pytest.approx(entropy.item(), abs=1e-5)
+    kl = -(log_ratio.sum() / responses.mask_BT.sum()).item()
+    assert updated.metrics["approx_kl"] == pytest.approx(kl, abs=1e-6)
+    mean = log_ratio.sum(1).mean().item()
+    assert updated.metrics["log_ratio_mean"] == pytest.approx(mean, abs=1e-5)
+    zero = responses.equal_reward_B.double().mean().item()
+    assert updated.metrics["zero_advantage_groups"] == zero
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+def test_log_ratio_is_zero_before_the_first_update(
+    policy: Policy, prompts: Prompts, make_config: MakeConfig, temperature: float
+) -> None:
+    config = make_config(temperature=temperature)
+    rollout = collect(policy, prompts, config, 0)
+    optimizer = adamw(policy, config)
+    first = policy_update(optimizer, rollout.mini_batch(0, 16), config, 1, on_policy=True).metrics
+    for name in ("log_ratio_mean", "log_ratio_q05", "log_ratio_q95", "approx_kl"):
+        assert first[name] == 0.0
+    assert first["coefficient_mean_pos"] == first["coefficient_mean_neg"] == 1.0
+    second = policy_update(optimizer, rollout.mini_batch(1, 16), config, 2, on_policy=False).metrics
+    assert second["approx_kl"] != 0.0
+
+
+def test_a_sampler_at_another_temperature_is_refused(
+    policy: Policy, prompts: Prompts, make_config: MakeConfig
+) -> None:
+    rollout = collect(policy, prompts, make_config(temperature=0.6), 0)
+    config = make_config(temperature=1.0)
+    with pytest.raises(UserError, match="the sampler's log-probabilities differ"):
+        policy_update(adamw(policy, config), rollout.mini_batch(0, 16), config, 1, on_policy=True)
+
+
+@DENSE
+@pytest.mark.parametrize("on_policy", [True, False])
+def test_no_advantage_at_all_is_a_step_with_zero_gradient(
+    policy: Policy, prompts: Prompts, make_config: MakeConfig, on_policy: bool
+) -> None:
+    config = make_config()
+    responses = collect(policy, prompts, config, 0).mini_batch(0, 16)
+    equal = dataclasses.replace(
+        responses,
+        advantage_B=torch.zeros(16),
+        equal_reward_B=torch.ones(16, dtype=torch.bool),
+    )
+    optimizer = adamw(policy, config)
+    updated = policy_update(optimizer, equal, config, 1, on_policy=on_policy)
+    assert optimizer.step_count == 1
+    assert all(map(torch.equal, optimizer.policy.parameters(), policy.parameters()))
+    metrics = updated.metrics
+    assert metrics["grad_norm"] == 0
+    assert metrics["zero_advantage_groups"] == 1
+    assert not updated.branches.any()
+    by_sign = {name for name, value in metrics.items() if math.isnan(value)}
+    assert by_sign == {
+        f"{kind}_{sign}"
+        for kind in ("clip_fraction", "coefficient_mean")
+        for sign in ("pos", "neg")
+    }
+
+
+@DENSE
+def test_warmup_is_linear(policy: Policy, prompts: Prompts, make_config: MakeConfig) -> None:
+    config = make_config(warmup_updates=4, learning_rate=0.01)
+    responses = learning_rollout(policy, prompts, config).responses
+    steps = []
+    for update in (1, 2, 4, 9):
+        optimizer = adamw(policy, config)
+        before = optimizer.vector.clone()
+        policy_update(optimizer, responses, config, update, on_policy=True)
+        # Adam's first step has the size of the learning rate wherever there is a gradient.
+        steps.append((optimizer.vector - before).abs().max().item())
+    assert steps == pytest.approx([0.0025, 0.005, 0.01, 0.01], rel=1e-2)
+
+
+@DENSE
+def test_weights_that_are_not_finite_stop_the_run(
+    policy: Policy, prompts: Prompts, make_config: MakeConfig
+) -> None:
+    config = make_config()
+    responses = learning_rollout(policy, prompts, config).responses
+    optimizer = adamw(policy, config)
+    optimizer.policy.weights["model.norm.weight"].detach().fill_(math.nan)
+    before = optimizer.vector.clone()
+    with pytest.raises(UserError, match=r"update 7: loss nan, gradient norm .*not finite"):
+        policy_update(optimizer, responses, config, 7, on_policy=False)
+    assert torch.equal(optimizer.vector, before) or torch.isnan(before).any()
+    assert optimizer.step_count == 0

@@ -1,0 +1,103 @@
+import dataclasses
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from respo.cli import UserError
+from respo.config import canonical
+from respo.config.schema import InitialConfig, RunConfig
+from respo.files import read_json
+from respo.policy import Policy, forward, policy_hash
+from respo.training.local import warm_start as module
+from respo.training.local.prompts import Prompts
+from respo.training.local.warm_start import learning_rate, supervised_loss, warm_start
+
+
+def test_learning_rate_by_hand() -> None:
+    # Warm-up to the peak over 50 steps; cosine from 1 at step 0 to 0.1 at the end.
+    assert learning_rate(0, 900, 1.0) == pytest.approx(1 / 50)
+    assert learning_rate(24, 10**9, 1.0) == pytest.approx(1 / 2)
+    assert learning_rate(450, 900, 2.0) == pytest.approx(2 * 0.55)
+    assert learning_rate(899, 900, 1.0) == pytest.approx(0.1, abs=1e-4)
+
+
+def test_loss_is_the_mean_over_response_tokens(make_policy: Callable[..., Policy]) -> None:
+    policy = make_policy()
+    pairs = [([4, 5, 17], [2, 6, 3, 1]), ([4] * 5, [7] * 9 + [1]), ([8, 17], [1])]
+    losses = []
+    for prompt, response in pairs:
+        log_probs = forward(policy, torch.tensor([prompt + response]))[0].log_softmax(-1)
+        losses += [-log_probs[len(prompt) - 1 + t, token] for t, token in enumerate(response)]
+    assert len(losses) == 15
+    expected = torch.stack(losses).mean().item()
+    assert supervised_loss(policy, pairs).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_more_rows_than_a_micro_batch(make_policy: Callable[..., Policy]) -> None:
+    policy = make_policy()
+    pairs = [([4, 17], [5] * length + [1]) for length in range(1, 41)]
+    parts = [supervised_loss(policy, [pair]).item() * len(pair[1]) for pair in pairs]
+    expected = sum(parts) / sum(len(response) for _, response in pairs)
+    assert supervised_loss(policy, pairs).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_learns_and_repeats_bit_for_bit(
+    make_policy: Callable[..., Policy], make_config: Callable[..., RunConfig], prompts: Prompts
+) -> None:
+    settings = make_config().model.warm_start.model_copy(update={"steps": 40})
+    policy = make_policy()
+    before = [w.clone() for w in policy.parameters()]
+    one, loss = warm_start(policy, prompts, settings, "test")
+    two, again = warm_start(policy, prompts, settings, "test")
+    assert loss == again < math.log(20)
+    assert all(map(torch.equal, one.parameters(), two.parameters()))
+    assert all(map(torch.equal, before, policy.parameters()))
+    other = settings.model_copy(update={"seed": 1})
+    assert warm_start(policy, prompts, other, "test")[1] != loss
+
+
+def test_a_loss_that_is_not_finite_stops(
+    make_policy: Callable[..., Policy], make_config: Callable[..., RunConfig], prompts: Prompts
+) -> None:
+    policy = make_policy()
+    weights = {name: w.clone().fill_(math.nan) for name, w in policy.weights.items()}
+    policy = dataclasses.replace(policy, weights=weights)
+    with pytest.raises(UserError, match="test: step 1: the loss is nan"):
+        warm_start(policy, prompts, make_config().model.warm_start, "test")
+
+
+def test_command(
+    tmp_path: Path,
+    data_file: Path,
+    make_policy: Callable[..., Policy],
+    make_config: Callable[..., RunConfig],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = make_config()
+    start = run.model.warm_start.model_copy(update={"steps": 3})
+    config = InitialConfig(
+        model=run.model.model_copy(update={"warm_start": start}), data=run.train_data
+    )
+    out = tmp_path / "tiny" / "initial" / "model"
+    out.mkdir(parents=True)
+    (out / "config.yaml").write_text(canonical(config.model_dump(mode="json")))
+    # Drawing weights imports transformers, which takes seconds; tests/policy has its tests.
+    monkeypatch.setattr(
+        module, "create_policy", lambda architecture, positions, seed: make_policy()
+    )
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["", "--config", str(out / "config.yaml"), "--data", str(data_file), "--out", str(out)],
+    )
+    module.main()
+    initial = read_json(out / "initial.json")
+    assert initial["weights_sha256"] == policy_hash(out / "weights")
+    assert initial["steps"] == 3
+    assert initial["versions"]["transformers"]
+    assert capsys.readouterr().err.startswith("tiny/initial/model  step 3/3  loss ")
