@@ -1,4 +1,4 @@
-"""Sampling responses: shared prefill, a static cache, finished rows dropped.
+"""Sampling responses: shared prefill, cached keys and values, finished rows dropped.
 
 Rows are in three orders: B, the caller's; n, those still computed, which shrinks as responses end;
 P, one per prompt.
@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import pad, scaled_dot_product_attention
 
 from respo.policy.network import Attention, Network, network
 from respo.policy.weights import Policy
 
 # Finished rows are dropped when more than this share of the computed rows is finished.
 FINISHED_SHARE = 0.1
+# Slots by which the cache grows. All of it is read at each token, unused slots too: on CPU, reading
+# memory without gaps is three times as fast as leaving out the end of every row.
+GROWTH = 16
 # On a GPU, counting the finished rows waits for it; there it is done every so many tokens.
 GPU_INTERVAL = 16
 
@@ -123,7 +126,6 @@ def nucleus(prob_BV: Tensor, top_p: float) -> Tensor:
     before_BV = sorted_BV.double().cumsum(-1).roll(1, -1)
     before_BV[:, 0] = 0.0
     kept_BV = sorted_BV.where(before_BV < top_p, 0.0)
-    kept_BV[:, 0] = sorted_BV[:, 0]
     return torch.zeros_like(prob_BV).scatter(-1, order_BV, kept_BV)
 
 
@@ -131,7 +133,7 @@ class _Decoder:
     """The network with the keys and values of all rows so far.
 
     Prompts are padded on the left, so that all rows write the same slot of the cache. The first n
-    rows of the cache are in use; ``row_n`` says whose they are.
+    rows of the cache [L, rows, heads, slots, D] are in use; ``row_n`` says whose they are.
     """
 
     def __init__(
@@ -144,10 +146,9 @@ class _Decoder:
     ):
         self.network: Network = network(policy)
         self.group_size = group_size
-        device, pad = policy.device, policy.tokenizer.pad_id
+        device, pad_id = policy.device, policy.tokenizer.pad_id
         self.filled = max(map(len, prompts))  # slots of the cache in use
-        slots = self.filled + max_new_tokens
-        padded = [[pad] * (self.filled - len(prompt)) + prompt for prompt in prompts]
+        padded = [[pad_id] * (self.filled - len(prompt)) + prompt for prompt in prompts]
         self.prompt_PS = torch.tensor(padded, device=device)
         self.padding_P = torch.tensor([self.filled - len(x) for x in prompts], device=device)
         self.padding_n = self.padding_P.repeat_interleave(group_size)
@@ -155,17 +156,18 @@ class _Decoder:
         rows = len(self.padding_n)
         self.row_n = torch.arange(rows, device=device)
         net = self.network
-        self.cos, self.sin = net.rope(slots)
-        shape = (len(net.layers), rows, net.key_heads, slots, net.head_dim)
+        longest = self.filled + max_new_tokens
+        self.cos, self.sin = net.rope(longest)
+        shape = (len(net.layers), rows, net.key_heads, self.filled, net.head_dim)
         self.keys, self.values = (torch.empty(shape, device=device) for _ in range(2))
-        # Added to the attention scores.
-        self.bias_nS = torch.zeros(rows, slots, device=device)
-        padding_nS = torch.arange(slots, device=device) < self.padding_n[:, None]
+        # Added to the attention scores: minus infinity at padding and at unused slots.
+        self.bias_nS = torch.zeros(rows, self.filled, device=device)
+        padding_nS = torch.arange(self.filled, device=device) < self.padding_n[:, None]
         self.bias_nS.masked_fill_(padding_nS, -torch.inf)
         self.routes_LBSK: Tensor | None = None
         if record_routes:
             first_K = torch.arange(net.experts_per_token, device=device)
-            self.routes_LBSK = first_K.repeat(len(net.layers), rows, slots, 1)
+            self.routes_LBSK = first_K.repeat(len(net.layers), rows, longest, 1)
 
     def prefill(self) -> Tensor:
         """Run each prompt once and copy its keys and values to its group; logits [B, V]."""
@@ -178,7 +180,7 @@ class _Decoder:
         def attention(i: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
             query, key, value = (x.transpose(1, 2) for x in (query, key, value))
             for cache, new in ((self.keys, key), (self.values, value)):
-                cache[i, :, :, : self.filled] = new.repeat_interleave(self.group_size, 0)
+                cache[i] = new.repeat_interleave(self.group_size, 0)
             out = scaled_dot_product_attention(query, key, value, mask_P1SS, enable_gqa=True)
             return out.transpose(1, 2).flatten(2)
 
@@ -197,13 +199,19 @@ class _Decoder:
     def step(self, token_n: Tensor) -> Tensor:
         """Append a token to each row; logits [n, V]."""
         net, n, slot = self.network, len(token_n), self.filled
+        if slot == self.bias_nS.shape[1]:
+            self.keys, self.values = (
+                pad(x[:, :n], (0, 0, 0, GROWTH)) for x in (self.keys, self.values)
+            )
+            self.bias_nS = pad(self.bias_nS, (0, GROWTH), value=-torch.inf)
         self.filled += 1
-        bias = self.bias_nS[:, None, None, : self.filled]
+        self.bias_nS[:, slot] = 0.0
+        bias = self.bias_nS[:, None, None]
 
         def attention(i: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
             self.keys[i, :n, :, slot] = key[:, 0]
             self.values[i, :n, :, slot] = value[:, 0]
-            keys, values = (x[i, :n, :, : self.filled] for x in (self.keys, self.values))
+            keys, values = self.keys[i, :n], self.values[i, :n]
             # Written out: much faster on CPU than the fused kernel for a single query.
             grouped = query.view(n, net.key_heads, -1, net.head_dim) * net.head_dim**-0.5
             scores = grouped @ keys.transpose(-1, -2) + bias
