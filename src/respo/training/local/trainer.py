@@ -89,7 +89,7 @@ class Trainer:
         progress = Progress(name, "update", self.update, training.updates)
         saved_at = time.monotonic()
         while self.update < training.updates:
-            score = self._next_update()
+            score = self.step()
             checkpoint = self.update in training.checkpoints
             if checkpoint:
                 self._save_checkpoint()
@@ -107,7 +107,7 @@ class Trainer:
         """Remove the states: the run is complete."""
         shutil.rmtree(self._states, ignore_errors=True)
 
-    def _next_update(self) -> float:
+    def step(self) -> float:
         """Do one update, with the rollout batch before it if it is the first of N."""
         start = time.perf_counter()
         config = self._config

@@ -1,0 +1,236 @@
+"""Processor time per policy update of the local trainer and of TRL's GRPOTrainer, on one thread.
+
+TRL is no dependency of the project. Give it an environment of its own, outside the repository:
+
+    python -m venv /tmp/trl
+    /tmp/trl/bin/pip install -e . trl==1.16.0
+    OMP_NUM_THREADS=1 /tmp/trl/bin/python benchmarks/trainer.py
+
+Both train in this process, one after the other: GRPO, N = 8, M = 8 prompts x G = 8 responses, from
+the same warm-started weights of the default architecture, on the same prompts and reward, with the
+same optimizer settings and limit on response length. The first rollout batch of each warms up and
+is not counted. Sampling, forward and backward passes, optimizer and metrics count; loading and
+saving do not. Responses are sampled, so the numbers of tokens differ a little: they are printed,
+and time per token beside time per update. Processor time is used, so that other work on the machine
+disturbs little.
+"""
+
+import argparse
+import platform
+import tempfile
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from respo import objectives
+from respo.config.schema import RunConfig
+from respo.data import chain
+from respo.policy import Policy, create_policy, save_policy
+from respo.rewards import strict_box
+from respo.training.local.prompts import Prompt, Prompts
+from respo.training.local.trainer import Trainer
+from respo.training.local.warm_start import warm_start
+
+STALENESS, PROMPTS, GROUP = 8, 8, 8
+MAX_PROMPT, MAX_RESPONSE = 18, 64
+
+
+@dataclass
+class Measured:
+    """Processor and wall seconds of some updates and the response tokens they learned from."""
+
+    updates: int
+    cpu: float
+    wall: float
+    tokens: float
+
+    def line(self, name: str) -> str:
+        return (
+            f"{name:5s} {1e3 * self.cpu / self.updates:7.1f} ms CPU per update  "
+            f"{1e3 * self.wall / self.updates:7.1f} ms wall  "
+            f"{self.tokens / self.updates:6.0f} tokens per update  "
+            f"{1e6 * self.cpu / self.tokens:6.1f} us CPU per token"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--rollout-batches", type=int, default=6, help="counted ones; each 8 updates"
+    )
+    parser.add_argument("--warm-start", type=int, default=300, help="supervised steps before")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    config = run_config(updates=STALENESS * (1 + options.rollout_batches))
+    rows = chain.distinct_prompts(1, 8, 2048, seed=0, held_out=False)
+    start = config.model.warm_start.model_copy(update={"steps": options.warm_start})
+    policy = create_policy(config.model.architecture, MAX_PROMPT + MAX_RESPONSE, seed=0)
+    encode = policy.tokenizer.encode
+    prompts = Prompts([Prompt(text, encode(text), chain.answer(text)) for text in rows], 0)
+    policy, _ = warm_start(policy, prompts, start, "warm start")
+    with tempfile.TemporaryDirectory() as folder:
+        weights = Path(folder) / "weights"
+        save_policy(policy, weights)
+        ours = run_ours(Path(folder) / "run", config, policy, prompts)
+        theirs, trl_version = run_trl(Path(folder) / "trl", config, weights, prompts)
+    print(
+        f"torch {torch.__version__}, transformers {transformers.__version__}, TRL {trl_version}, "
+        f"Python {platform.python_version()}, {processor()}, one thread, {ours.updates} updates"
+    )
+    print(ours.line("ours"))
+    print(theirs.line("TRL"))
+    per_update = (theirs.cpu / theirs.updates) / (ours.cpu / ours.updates)
+    per_token = (theirs.cpu / theirs.tokens) / (ours.cpu / ours.tokens)
+    print(f"ratio {per_update:.2f} per update, {per_token:.2f} per token")
+
+
+def run_ours(run: Path, config: RunConfig, policy: Policy, prompts: Prompts) -> Measured:
+    trainer = Trainer(run, config, policy, prompts, {})
+    marks = []
+    for update in range(config.training.updates + 1):
+        if update % STALENESS == 0:
+            marks.append((time.process_time(), time.perf_counter(), trainer.tokens))
+        if update < config.training.updates:
+            trainer.step()
+    (cpu, wall, tokens), last = marks[1], marks[-1]
+    updates = config.training.updates - STALENESS
+    return Measured(updates, last[0] - cpu, last[1] - wall, last[2] - tokens)
+
+
+def run_trl(
+    folder: Path, config: RunConfig, weights: Path, prompts: Prompts
+) -> tuple[Measured, str]:
+    warnings.filterwarnings("ignore")
+    transformers.utils.logging.set_verbosity_error()
+    import datasets
+    import trl
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(weights)
+    model = transformers.AutoModelForCausalLM.from_pretrained(weights)
+    special = [tokenizer.pad_token, tokenizer.eos_token]
+
+    def reward(completions: list[str], answer: list[str], **_: Any) -> list[float]:
+        for token in special:
+            completions = [text.replace(token, "") for text in completions]
+        return list(map(strict_box, completions, answer))
+
+    marks: dict[int, tuple[float, float]] = {}
+
+    class Clock(transformers.TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            marks[state.global_step] = (time.process_time(), time.perf_counter())
+
+    training = config.training
+    rows = prompts.take(0, len(prompts.rows), config.seed)
+    trainer = trl.GRPOTrainer(
+        model=model,
+        reward_funcs=reward,
+        args=trl.GRPOConfig(
+            output_dir=str(folder),
+            per_device_train_batch_size=PROMPTS * GROUP,
+            gradient_accumulation_steps=1,
+            steps_per_generation=STALENESS,
+            num_generations=GROUP,
+            max_completion_length=MAX_RESPONSE,
+            temperature=training.temperature,
+            top_k=0,
+            beta=0.0,
+            loss_type="bnpo",  # the mean over the tokens of the mini-batch
+            epsilon=0.2,
+            learning_rate=training.optimizer.learning_rate,
+            lr_scheduler_type="constant",
+            weight_decay=0.0,
+            max_grad_norm=training.optimizer.gradient_clip,
+            max_steps=training.updates,
+            logging_steps=STALENESS,
+            save_strategy="no",
+            report_to="none",
+            use_cpu=True,
+            bf16=False,
+            gradient_checkpointing=False,
+            disable_tqdm=True,
+            seed=0,
+            shuffle_dataset=False,
+        ),
+        train_dataset=datasets.Dataset.from_dict(
+            {"prompt": [row.text for row in rows], "answer": [row.answer for row in rows]}
+        ),
+        processing_class=tokenizer,
+        callbacks=[Clock()],
+    )
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.train()
+    first, last = STALENESS, training.updates
+    (cpu, wall), end = marks[first], marks[last]
+    lengths = [
+        log["completions/mean_length"]
+        for log in trainer.state.log_history
+        if log.get("step", 0) > first and "completions/mean_length" in log
+    ]
+    tokens = sum(lengths) * PROMPTS * GROUP * (last - first) / len(lengths)
+    return Measured(last - first, end[0] - cpu, end[1] - wall, tokens), trl.__version__
+
+
+def run_config(updates: int) -> RunConfig:
+    return RunConfig.model_validate(
+        {
+            "model": {
+                "backend": "local",
+                "architecture": {
+                    "model_type": "qwen3",
+                    "hidden_size": 64,
+                    "num_hidden_layers": 2,
+                    "num_attention_heads": 4,
+                    "num_key_value_heads": 2,
+                    "head_dim": 32,
+                    "intermediate_size": 128,
+                },
+                "warm_start": {
+                    "data": "chain",
+                    "steps": 900,
+                    "batch": 64,
+                    "learning_rate": 4e-3,
+                    "direct": 0.5,
+                    "corrupted": 0.1,
+                    "seed": 0,
+                },
+                "max_prompt_tokens": MAX_PROMPT,
+                "max_response_tokens": MAX_RESPONSE,
+            },
+            "objective": {"objective": "grpo", "parameters": {}},
+            "objective_code": objectives.code_hash("grpo"),
+            "staleness": STALENESS,
+            "seed": 1,
+            "training": {
+                "updates": updates,
+                "mini_batch": PROMPTS,
+                "rollouts_per_prompt": GROUP,
+                "temperature": 1.0,
+                "loss_aggregation": "token-mean",
+                "optimizer": {
+                    "learning_rate": 2e-4,
+                    "warmup_updates": 0,
+                    "betas": [0.9, 0.999],
+                    "weight_decay": 0.0,
+                    "gradient_clip": 1.0,
+                },
+                "checkpoints": [updates],
+            },
+            "train_data": {"source": "chain", "operators": [1, 8], "rows": 2048, "seed": 0},
+        }
+    )
+
+
+def processor() -> str:
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    return next((line.split(": ")[1] for line in lines if line.startswith("model name")), "CPU")
+
+
+if __name__ == "__main__":
+    main()
