@@ -156,6 +156,13 @@ def test_an_expert_that_is_missing(make_policy, tmp_path):
         load_policy(tmp_path)
 
 
+def test_weights_that_are_not_finite(policy, folder):
+    policy.weights["model.norm.weight"][3] = torch.nan
+    save_policy(policy, folder)
+    with pytest.raises(UserError, match=r"policy: tensor model\.norm\.weight is not finite"):
+        load_policy(folder)
+
+
 def test_an_index_without_a_map(folder):
     (folder / "model.safetensors").unlink()
     (folder / "model.safetensors.index.json").write_text("{}")

@@ -189,11 +189,17 @@ def test_rows_of_a_prompt_are_adjacent_and_depend_on_their_own_numbers(policy, u
     assert torch.equal(one.tokens_BT[0], together.tokens_BT[GROUP + 2])
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_dropping_finished_rows_changes_nothing(policy, uniform_BT, monkeypatch, share):
+@pytest.mark.parametrize(
+    ("share", "every", "growth"), [(0.0, 1, 1), (0.5, 1, 16), (0.0, 5, 7), (1.0, 16, 64)]
+)
+def test_dropping_finished_rows_changes_nothing(
+    policy, uniform_BT, monkeypatch, share, every, growth
+):
     routes = policy.num_experts > 0
     expected = sample(policy, PROMPTS, GROUP, LIMIT, uniform_BT, record_routes=routes)
     monkeypatch.setattr(respo.policy.sampler, "FINISHED_SHARE", share)
+    monkeypatch.setattr(respo.policy.sampler, "GROWTH", growth)
+    monkeypatch.setitem(respo.policy.sampler.COUNT_EVERY, "cpu", every)
     samples = sample(policy, PROMPTS, GROUP, LIMIT, uniform_BT, record_routes=routes)
     assert torch.equal(samples.tokens_BT, expected.tokens_BT)
     torch.testing.assert_close(samples.log_prob_BT, expected.log_prob_BT, rtol=0, atol=1e-5)

@@ -80,7 +80,7 @@ def load_policy(folder: Path, device: str | torch.device = "cpu") -> Policy:
         weights = fuse_experts(loaded)
     except RuntimeError as error:  # experts of different shapes
         raise UserError(f"{folder}: experts do not fit together ({error})") from None
-    _check_shapes(folder, weights, expected_shapes(config))
+    _check_weights(folder, weights, expected_shapes(config))
     weights = {name: w.to(device=device, dtype=torch.float32) for name, w in weights.items()}
     return Policy(config, weights, load_tokenizer(folder))
 
@@ -198,7 +198,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     return config | {"dtype": "float32"}
 
 
-def _check_shapes(
+def _check_weights(
     folder: Path, weights: dict[str, Tensor], expected: dict[str, tuple[int, ...]]
 ) -> None:
     if odd := sorted(weights.keys() ^ expected.keys()):
@@ -210,3 +210,5 @@ def _check_shapes(
                 f"{folder}: tensor {name} is {list(weights[name].shape)}, "
                 f"but config.json means {list(shape)}; make the folder anew"
             )
+        if not weights[name].isfinite().all():
+            raise UserError(f"{folder}: tensor {name} is not finite; the training had diverged")

@@ -1,16 +1,19 @@
 """New weights, drawn by transformers' own initialisation."""
 
 import json
+from typing import TYPE_CHECKING
 
 import torch
 
-from respo.config.schema import Architecture
 from respo.policy.checkpoint import fuse_experts
 from respo.policy.tokenizer import VOCABULARY, character_tokenizer
 from respo.policy.weights import Policy
 
+if TYPE_CHECKING:  # what samples a policy need not know its configuration schema
+    from respo.config.schema import Architecture
 
-def create_policy(architecture: Architecture, max_positions: int, seed: int) -> Policy:
+
+def create_policy(architecture: "Architecture", max_positions: int, seed: int) -> Policy:
     """Draw weights for an architecture with the 20-token vocabulary; the same for the same seed.
 
     The caller's random numbers are left alone. ``max_positions`` is the longest sequence in tokens.

@@ -18,8 +18,8 @@ FINISHED_SHARE = 0.1
 # Slots by which the cache grows. All of it is read at each token, unused slots too: on CPU, reading
 # memory without gaps is three times as fast as leaving out the end of every row.
 GROWTH = 16
-# On a GPU, counting the finished rows waits for it; there it is done every so many tokens.
-GPU_INTERVAL = 16
+# Finished rows are counted every so many tokens: on a GPU, counting waits for it.
+COUNT_EVERY = {"cpu": 1, "cuda": 16}
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def sample(
     log_prob_BT = torch.zeros_like(uniform_BT, dtype=torch.float32)
     logits_nV = decoder.prefill()
     alive_n = torch.ones(rows, dtype=torch.bool, device=policy.device)
-    interval = 1 if policy.device.type == "cpu" else GPU_INTERVAL
+    interval = COUNT_EVERY[policy.device.type]
     for t in range(max_new_tokens):
         log_prob_nV = (logits_nV / temperature).log_softmax(-1)
         prob_nV = nucleus(log_prob_nV.exp(), top_p)
