@@ -36,6 +36,11 @@ def message(config, study="tiny"):
     return str(error.value)
 
 
+@pytest.mark.parametrize("path", sorted(CONFIG.glob("studies/*.yaml")), ids=lambda path: path.stem)
+def test_every_study_of_the_project_loads(path):
+    assert load_study(CONFIG, path.stem).runs()
+
+
 def test_the_default_study_is_the_papers_grid_and_an_on_policy_reference():
     resolved = load_study(CONFIG, "tiny")
     grid = {(run.method, run.staleness) for run in resolved.runs()}
