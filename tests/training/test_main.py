@@ -107,9 +107,12 @@ def test_outputs(
     assert train["tokens_generated"] == pytest.approx(tokens)
     assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["3", "8"]
 
-    # Complete: nothing to do. Without its outputs, as Snakemake starts it anew: trained anew.
+    # Complete: nothing to do, also if it was killed before the states were removed. Without its
+    # outputs, as Snakemake starts it anew, it is trained anew.
+    (run / "checkpoints" / "state" / "8").mkdir(parents=True)
     call(monkeypatch, *arguments(run, initial, data_file))
     assert "is trained already" in capsys.readouterr().err
+    assert not (run / "checkpoints" / "state").exists()
     (run / "train.json").unlink()
     call(monkeypatch, *arguments(run, initial, data_file))
     again = read_json(run / "train.json")

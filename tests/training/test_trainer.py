@@ -132,8 +132,6 @@ def test_checkpoints_are_the_policy_of_their_update(
     assert all(map(torch.equal, last, trainer.policy.parameters()))
     third = train(make_trainer(tmp_path / "short", updates=3, checkpoints=[3]))
     assert third.checkpoints["3"] == trainer.checkpoints["3"]
-    trainer.finish()
-    assert sorted(p.name for p in folder.iterdir()) == ["3", "8"]
 
 
 @DENSE

@@ -2,6 +2,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from respo.config.schema import InitialConfig, RunConfig
 from respo.files import read_json
 from respo.policy import Policy, forward, policy_hash
 from respo.training.local import warm_start as module
+from respo.training.local.optimizer import AdamW
 from respo.training.local.prompts import Prompts
-from respo.training.local.warm_start import learning_rate, supervised_loss, warm_start
+from respo.training.local.warm_start import learning_rate, supervised_gradient, warm_start
 
 
 def test_learning_rate_by_hand() -> None:
@@ -25,24 +27,27 @@ def test_learning_rate_by_hand() -> None:
     assert learning_rate(899, 900, 1.0) == pytest.approx(0.1, abs=1e-4)
 
 
-def test_loss_is_the_mean_over_response_tokens(make_policy: Callable[..., Policy]) -> None:
-    policy = make_policy()
+def test_loss_and_gradient_are_those_of_the_mean_over_response_tokens(
+    make_policy: Callable[..., Policy],
+) -> None:
+    optimizer = AdamW(make_policy(), betas=(0.9, 0.95), weight_decay=0.0, clip=1.0)
     pairs = [([4, 5, 17], [2, 6, 3, 1]), ([4] * 5, [7] * 9 + [1]), ([8, 17], [1])]
+    pairs += [([4, 17], [5] * length + [1]) for length in range(1, 41)]  # several micro-batches
     losses = []
     for prompt, response in pairs:
-        log_probs = forward(policy, torch.tensor([prompt + response]))[0].log_softmax(-1)
+        ids = torch.tensor([prompt + response])
+        log_probs = forward(optimizer.policy, ids)[0].log_softmax(-1)
         losses += [-log_probs[len(prompt) - 1 + t, token] for t, token in enumerate(response)]
-    assert len(losses) == 15
-    expected = torch.stack(losses).mean().item()
-    assert supervised_loss(policy, pairs).item() == pytest.approx(expected, rel=1e-5)
-
-
-def test_more_rows_than_a_micro_batch(make_policy: Callable[..., Policy]) -> None:
-    policy = make_policy()
-    pairs = [([4, 17], [5] * length + [1]) for length in range(1, 41)]
-    parts = [supervised_loss(policy, [pair]).item() * len(pair[1]) for pair in pairs]
-    expected = sum(parts) / sum(len(response) for _, response in pairs)
-    assert supervised_loss(policy, pairs).item() == pytest.approx(expected, rel=1e-5)
+    expected = torch.stack(losses).mean()
+    results = []
+    for threads in (1, 2, 3):
+        with ThreadPoolExecutor(threads) as pool:
+            results.append(supervised_gradient(optimizer, pairs, pool))
+    loss, gradient = results[0]
+    assert loss == pytest.approx(expected.item(), rel=1e-5)
+    torch.testing.assert_close(gradient, optimizer.gradient(expected), atol=1e-6, rtol=1e-4)
+    # Bit for bit, whatever the number of threads.
+    assert all(other == loss and torch.equal(g, gradient) for other, g in results)
 
 
 def test_learns_and_repeats_bit_for_bit(

@@ -6,6 +6,7 @@ started again: it continues, and the result is the same. Written at the end: ``m
 """
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from respo.training.local.interrupt import Interrupt
 from respo.training.local.lock import exclusive
 from respo.training.local.metrics import branches_table, metrics_table
 from respo.training.local.prompts import load_prompts
-from respo.training.local.trainer import Trainer, is_intact
+from respo.training.local.trainer import Trainer, is_intact, states
 
 
 @command
@@ -57,38 +58,50 @@ def main() -> None:
     with exclusive(run / ".lock", tell_waiting, leave_if_asked):
         if is_finished(run, identity):
             print(f"{run}: is trained already", file=sys.stderr)
-            return
-        policy = load_policy(options.initial, options.device)
-        prompts = load_prompts(options.data, policy.tokenizer, config.model.max_prompt_tokens)
-        if prompts.dropped:
-            print(
-                f"{options.data}: {prompts.dropped} prompts are longer than "
-                f"{config.model.max_prompt_tokens} tokens and were dropped",
-                file=sys.stderr,
-            )
-        trainer = Trainer(run, config, policy, prompts, identity)
-        trainer.train(interrupt)
-        metrics = metrics_table(trainer.metrics)
-        branches = branches_table(trainer.metrics, trainer.branches_USKN)
-        write_parquet(run / "metrics.parquet", metrics, identity)
-        write_parquet(run / "branches.parquet", branches, identity)
-        write_json(
-            run / "train.json",
-            {
-                "update": trainer.update,
-                **identity,
-                "checkpoints": trainer.checkpoints,
-                "prompts": len(prompts.rows),
-                "prompts_dropped": prompts.dropped,
-                "tokens_generated": trainer.tokens,
-                "seconds": trainer.seconds,
-                "restarts": trainer.restarts,
-                "device": device_name(options.device),
-                "peak_memory_mb": peak_memory_mb(options.device),
-                "versions": environment("torch", "safetensors"),
-            },
+        else:
+            train(run, config, identity, options, interrupt)
+        # Nothing to continue any more: started without its outputs, the run is trained anew.
+        shutil.rmtree(states(run), ignore_errors=True)
+
+
+def train(
+    run: Path,
+    config: RunConfig,
+    identity: dict[str, str],
+    options: argparse.Namespace,
+    interrupt: Interrupt,
+) -> None:
+    """Train from the newest state on and write the results."""
+    policy = load_policy(options.initial, options.device)
+    prompts = load_prompts(options.data, policy.tokenizer, config.model.max_prompt_tokens)
+    if prompts.dropped:
+        print(
+            f"{options.data}: {prompts.dropped} prompts are longer than "
+            f"{config.model.max_prompt_tokens} tokens and were dropped",
+            file=sys.stderr,
         )
-        trainer.finish()
+    trainer = Trainer(run, config, policy, prompts, identity)
+    trainer.train(interrupt)
+    metrics = metrics_table(trainer.metrics)
+    branches = branches_table(trainer.metrics, trainer.branches_USKN)
+    write_parquet(run / "metrics.parquet", metrics, identity)
+    write_parquet(run / "branches.parquet", branches, identity)
+    write_json(
+        run / "train.json",
+        {
+            "update": trainer.update,
+            **identity,
+            "checkpoints": trainer.checkpoints,
+            "prompts": len(prompts.rows),
+            "prompts_dropped": prompts.dropped,
+            "tokens_generated": trainer.tokens,
+            "seconds": trainer.seconds,
+            "restarts": trainer.restarts,
+            "device": device_name(options.device),
+            "peak_memory_mb": peak_memory_mb(options.device),
+            "versions": environment("torch", "safetensors"),
+        },
+    )
 
 
 def is_finished(run: Path, identity: dict[str, str]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from respo.cli import UserError
 from respo.config.schema import RunConfig
 from respo.policy import Policy, policy_hash, save_policy
 from respo.training.local.interrupt import Interrupt
@@ -73,7 +74,7 @@ class Trainer:
 
     @property
     def _states(self) -> Path:
-        return self._run / "checkpoints" / "state"
+        return states(self._run)
 
     def train(self, interrupt: Interrupt) -> None:
         """Train to the last update, from the newest usable state on.
@@ -103,10 +104,6 @@ class Trainer:
                     f"the next start continues"
                 )
 
-    def finish(self) -> None:
-        """Remove the states: the run is complete."""
-        shutil.rmtree(self._states, ignore_errors=True)
-
     def step(self) -> float:
         """Do one update, with the rollout batch before it if it is the first of N."""
         start = time.perf_counter()
@@ -119,9 +116,12 @@ class Trainer:
         size = config.training.mini_batch * config.training.rollouts_per_prompt
         responses = self._rollout.mini_batch(position, size)
         update_start = time.perf_counter()
-        updated = policy_update(
-            self._optimizer, responses, config, self.update + 1, on_policy=position == 0
-        )
+        try:
+            updated = policy_update(
+                self._optimizer, responses, config, self.update + 1, on_policy=position == 0
+            )
+        except UserError as error:
+            raise UserError(f"{self._run}: {error}") from None
         now = time.perf_counter()
         seconds = now - update_start + sampling_seconds / config.staleness
         self.seconds += now - start
@@ -202,6 +202,11 @@ class Trainer:
                 file=sys.stderr,
             )
         return not broken
+
+
+def states(run: Path) -> Path:
+    """Folder of the trainer states of a run; to be removed when the run is complete."""
+    return run / "checkpoints" / "state"
 
 
 def is_intact(folder: Path, sha256: str) -> bool:

@@ -4,6 +4,9 @@ Random weights, then supervised steps on demonstrations of the task: the loss is
 log-probability of the response's tokens, the end-of-sequence token included. AdamW(0.9, 0.95),
 weight decay 0.01, gradient clip 1; 50 steps of linear warm-up, then a cosine down to a tenth of the
 peak rate. Written: ``weights/`` in Hugging Face format and, last, ``initial.json``.
+
+Two threads share the micro-batches of a step, since all runs wait for this one job. Gradients are
+added in a fixed order: the result does not depend on the threads.
 """
 
 import argparse
@@ -11,6 +14,7 @@ import dataclasses
 import math
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -21,11 +25,11 @@ from respo.config import load_initial_config
 from respo.config.schema import WarmStart
 from respo.data import chain
 from respo.files import environment, sha256_of, write_json
-from respo.policy import Policy, create_policy, policy_hash, save_policy, token_log_probs
+from respo.policy import Policy, Tokenizer, create_policy, policy_hash, save_policy, token_log_probs
 from respo.training.local.device import check_device
 from respo.training.local.optimizer import AdamW
 from respo.training.local.progress import Progress
-from respo.training.local.prompts import Prompts, load_prompts
+from respo.training.local.prompts import Prompt, Prompts, load_prompts
 
 BETAS = (0.9, 0.95)
 WEIGHT_DECAY = 0.01
@@ -33,6 +37,10 @@ GRADIENT_CLIP = 1.0
 WARMUP_STEPS = 50
 FINAL_RATE = 0.1
 MICRO_BATCH_ROWS = 16
+THREADS = 2
+
+# Token ids of a prompt and of a response to it.
+Pair = tuple[list[int], list[int]]
 
 
 @command
@@ -95,25 +103,31 @@ def warm_start(
     progress = Progress(name, "step", 0, settings.steps)
     rng = random.Random(settings.seed)
     loss = math.nan
-    for step in range(settings.steps):
-        batch = prompts.take(step * settings.batch, settings.batch, settings.seed)
-        tokenizer = policy.tokenizer
-        pairs = []
-        for prompt in batch:
-            response = chain.demonstration(prompt.text, rng, settings.direct, settings.corrupted)
-            pairs.append((prompt.ids, [*tokenizer.encode(response), tokenizer.eos_id]))
-        loss_tensor = supervised_loss(optimizer.policy, pairs)
-        loss = loss_tensor.item()
-        if not math.isfinite(loss):
-            raise UserError(
-                f"{name}: step {step + 1}: the loss is {loss}; a lower warm_start.learning_rate "
-                f"may help"
-            )
-        gradient = optimizer.gradient(loss_tensor)
-        rate = learning_rate(step, settings.steps, settings.learning_rate)
-        optimizer.step(gradient, optimizer.norm(gradient), rate)
-        progress.tell(step + 1, f"loss {loss:.3f}")
+    with ThreadPoolExecutor(THREADS) as pool:
+        for step in range(settings.steps):
+            batch = prompts.take(step * settings.batch, settings.batch, settings.seed)
+            pairs = demonstrations(batch, policy.tokenizer, settings, rng)
+            loss, gradient = supervised_gradient(optimizer, pairs, pool)
+            if not math.isfinite(loss):
+                raise UserError(
+                    f"{name}: step {step + 1}: the loss is {loss}; a lower "
+                    f"warm_start.learning_rate may help"
+                )
+            rate = learning_rate(step, settings.steps, settings.learning_rate)
+            optimizer.step(gradient, optimizer.norm(gradient), rate)
+            progress.tell(step + 1, f"loss {loss:.3f}")
     return optimizer.policy, loss
+
+
+def demonstrations(
+    batch: list[Prompt], tokenizer: Tokenizer, settings: WarmStart, rng: random.Random
+) -> list[Pair]:
+    """Write a response for each prompt; token ids of prompt and response."""
+    pairs = []
+    for prompt in batch:
+        text = chain.demonstration(prompt.text, rng, settings.direct, settings.corrupted)
+        pairs.append((prompt.ids, [*tokenizer.encode(text), tokenizer.eos_id]))
+    return pairs
 
 
 def learning_rate(step: int, steps: int, peak: float) -> float:
@@ -122,28 +136,33 @@ def learning_rate(step: int, steps: int, peak: float) -> float:
     return peak * min(1.0, (step + 1) / WARMUP_STEPS) * (FINAL_RATE + (1 - FINAL_RATE) * cosine)
 
 
-def supervised_loss(policy: Policy, pairs: list[tuple[list[int], list[int]]]) -> Tensor:
-    """Return the mean negative log-probability of the response tokens, nats.
-
-    Args:
-        policy: the policy; the loss is differentiable in its weights.
-        pairs: token ids of prompt and response.
-    """
+def supervised_gradient(
+    optimizer: AdamW, pairs: list[Pair], pool: ThreadPoolExecutor
+) -> tuple[float, Tensor]:
+    """Return the mean negative log-probability of the response tokens, nats, and its gradient."""
     # Rows of similar length go together, so that little is computed for padding.
     pairs = sorted(pairs, key=lambda pair: len(pair[0]) + len(pair[1]))
-    total = torch.zeros((), device=policy.device)
-    for start in range(0, len(pairs), MICRO_BATCH_ROWS):
-        part = pairs[start : start + MICRO_BATCH_ROWS]
-        width = len(part[-1][0]) + len(part[-1][1])
-        pad = policy.tokenizer.pad_id
-        rows = [prompt + response + [pad] * width for prompt, response in part]
-        ids_BT = torch.tensor([row[:width] for row in rows], device=policy.device)
-        mask_BT = torch.zeros((len(part), width - 1), dtype=torch.bool)
-        for row, (prompt, response) in enumerate(part):
-            mask_BT[row, len(prompt) - 1 : len(prompt) + len(response) - 1] = True
-        log_prob_BT, _ = token_log_probs(policy, ids_BT, 1.0)
-        total = total - torch.where(mask_BT.to(policy.device), log_prob_BT, 0.0).sum()
-    return total / sum(len(response) for _, response in pairs)
+    tokens = sum(len(response) for _, response in pairs)
+
+    def part(start: int) -> tuple[float, Tensor]:
+        loss = supervised_loss(optimizer.policy, pairs[start : start + MICRO_BATCH_ROWS]) / tokens
+        return loss.item(), optimizer.gradient(loss)
+
+    # map returns in order, whichever thread is done first.
+    losses, gradients = zip(*pool.map(part, range(0, len(pairs), MICRO_BATCH_ROWS)), strict=True)
+    return sum(losses), torch.stack(gradients).sum(0)
+
+
+def supervised_loss(policy: Policy, pairs: list[Pair]) -> Tensor:
+    """Return the summed negative log-probability of the response tokens, nats, differentiably."""
+    width = max(len(prompt) + len(response) for prompt, response in pairs)
+    padding = [policy.tokenizer.pad_id] * width
+    rows = [(prompt + response + padding)[:width] for prompt, response in pairs]
+    mask_BT = torch.zeros((len(pairs), width - 1), dtype=torch.bool)
+    for row, (prompt, response) in enumerate(pairs):
+        mask_BT[row, len(prompt) - 1 : len(prompt) + len(response) - 1] = True
+    log_prob_BT, _ = token_log_probs(policy, torch.tensor(rows, device=policy.device), 1.0)
+    return -torch.where(mask_BT.to(policy.device), log_prob_BT, 0.0).sum()
 
 
 if __name__ == "__main__":
