@@ -58,7 +58,7 @@ def test_the_default_study(tmp_path):
 
 
 def test_one_cell_needs_one_run(tmp_path):
-    target = CELL.format(method="respo", n=32, checkpoint=192, benchmark="chain-hard")
+    target = CELL.format(method="respo", n=32, checkpoint=128, benchmark="chain-hard")
     assert jobs(tmp_path, target) == {
         "data_config": 2,
         "data": 2,
@@ -91,7 +91,7 @@ def test_results_may_lie_elsewhere(tmp_path):
     ],
 )
 def test_a_cell_outside_the_study_is_refused(tmp_path, change):
-    known = {"method": "respo", "n": 32, "checkpoint": 192, "benchmark": "chain-hard"}
+    known = {"method": "respo", "n": 32, "checkpoint": 128, "benchmark": "chain-hard"}
     with pytest.raises(Exception, match=r".") as error:
         jobs(tmp_path, CELL.format(**known | change))
     assert type(error.value).__module__.startswith("snakemake")

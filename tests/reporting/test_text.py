@@ -1,4 +1,4 @@
-from respo.reporting.text import latex, latex_table, markdown_table, plain_latex
+from respo.reporting.text import html, html_table, latex, latex_table, markdown_table, plain_latex
 
 
 def test_markdown_aligns_numbers_to_the_right_and_escapes_bars():
@@ -21,3 +21,14 @@ def test_latex_escapes_what_is_special():
         r"50 \% \& a\_b \#1 \{\$\} \textasciitilde{}\textasciicircum{}\textbackslash{}"
     )
     assert latex("make `a_b` ± 1") == r"make \texttt{a\_b} $\pm$ 1"
+
+
+def test_html_escapes_what_is_special():
+    assert html("make `a<b>` & go") == "make <code>a&lt;b&gt;</code> &amp; go"
+
+
+def test_html_aligns_numbers_to_the_right():
+    assert html_table(["A", "B"], [["x", "1"]], text_columns=1) == (
+        '<table>\n<tr><th class="text">A</th><th class="number">B</th></tr>\n'
+        '<tr><td class="text">x</td><td class="number">1</td></tr>\n</table>'
+    )

@@ -12,12 +12,13 @@ for table in study.tables:
             study=f"{STUDY}/study.yaml",
             cells=cells_at(max(study.evaluation.updates)),
         output:
-            csv=report(
-                f"{STUDY}/tables/{table}.csv",
+            html=report(
+                f"{STUDY}/tables/{table}.html",
                 caption=f"../report/{table}.rst",
                 category="Tables",
                 labels={"table": table},
             ),
+            csv=f"{STUDY}/tables/{table}.csv",
             md=f"{STUDY}/tables/{table}.md",
             tex=f"{STUDY}/tables/{table}.tex",
         log:

@@ -47,7 +47,7 @@ EVAL_NAME = f"{RUN_NAME}/{{checkpoint}}/{{benchmark}}"
 TABLES = [
     f"{STUDY}/tables/{name}.{ext}"
     for name in study.tables
-    for ext in ("csv", "md", "tex")
+    for ext in ("md", "html", "tex", "csv")
 ]
 FIGURES = [
     f"{STUDY}/figures/{name}.{ext}" for name in study.figures for ext in ("pdf", "png")

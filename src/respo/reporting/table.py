@@ -1,7 +1,7 @@
 """`python -m respo.reporting.table ID --study results/STUDY`: make a table.
 
-Writes `tables/ID.csv`, `.md` and `.tex` in the study's folder, from what lies there: a partial grid
-gives a partial table whose notes say what is missing.
+Writes `tables/ID.csv`, `.md`, `.html` and `.tex` in the study's folder, from what lies there: a
+partial grid gives a partial table whose notes say what is missing.
 """
 
 import argparse

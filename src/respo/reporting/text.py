@@ -1,6 +1,7 @@
-"""Tables as Markdown and LaTeX."""
+"""Tables as Markdown, HTML and LaTeX."""
 
 import re
+from html import escape
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -28,6 +29,45 @@ def markdown_table(header: list[str], rows: list[list[str]], text_columns: int) 
         return f"| {' | '.join(padded)} |"
 
     return "\n".join([line(lines[0]), line(rule), *map(line, lines[1:])])
+
+
+def html_table(header: list[str], rows: list[list[str]], text_columns: int) -> str:
+    """Lay out a table of HTML cells; columns after the first `text_columns` are right-aligned."""
+
+    def line(cells: list[str], tag: str) -> str:
+        kinds = ["text"] * text_columns + ["number"] * (len(cells) - text_columns)
+        return "".join(
+            f'<{tag} class="{kind}">{cell}</{tag}>' for kind, cell in zip(kinds, cells, strict=True)
+        )
+
+    body = "\n".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
+    return f"<table>\n<tr>{line(header, 'th')}</tr>\n{body}\n</table>"
+
+
+def html_page(title: str, parts: list[str]) -> str:
+    """Return a page that needs no other file and reads well in light and dark browsers."""
+    body = "\n".join(parts)
+    return f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>{escape(title)}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: 0.25rem 0.7rem; border-bottom: 1px solid #8884; white-space: nowrap; }}
+.text {{ text-align: left; }}
+.number {{ text-align: right; }}
+</style>
+<h1>{escape(title)}</h1>
+{body}
+</html>
+"""
+
+
+def html(text: str) -> str:
+    """Escape text for HTML; what stands in backticks is set as code."""
+    return re.sub("`(.*?)`", r"<code>\1</code>", escape(text))
 
 
 def latex_table(header: list[str], blocks: list[list[list[str]]], text_columns: int) -> str:

@@ -1,5 +1,6 @@
 import csv
 import io
+import re
 import subprocess
 import sys
 
@@ -88,6 +89,21 @@ def test_latex(full):
         r" & $0.0_{\pm 0.0}$ &  & 1 \\",
     ]
     assert r"strict\_box" in text
+
+
+def test_html(full):
+    text = render(full.results)["html"]
+    shown = [re.findall(r"<t[dh] class=.*?>(.*?)</t[dh]>", line) for line in lines(text, "<tr>")]
+    assert shown[1:3] == [
+        ["Small &amp; dense", "1", "on-policy (GRPO)", *["100.0 ± 0.0"] * 3, "", "1"],
+        ["Small &amp; dense", "8", "GRPO", "<b>50.0</b> ± 0.0", "<b>100.0</b> ± 0.0",
+         "<b>75.0</b> ± 0.0", "", "1"],
+    ]  # fmt: skip
+    assert shown[3][4] == "<u>50.0</u> ± 0.0"
+    assert shown[6][2:] == ["GSPO - GRPO", "-25.0", "[-25.0, -25.0]", "resolved"]
+    assert "<li>Sampling: temperature 1" in text
+    # The page needs no other file.
+    assert not re.search("(src|href)=", text)
 
 
 def test_csv(full):
@@ -183,7 +199,7 @@ def test_command_writes_three_files_and_stays_light(full):
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True
     )
-    paths = [full.path / f"tables/respo/table1.{suffix}" for suffix in ("csv", "md", "tex")]
+    paths = [full.path / f"tables/respo/table1.{suffix}" for suffix in ("csv", "md", "html", "tex")]
     assert done.stdout.splitlines() == [*map(str, paths), "set()"]
     for path, text in zip(paths, render(full.results).values(), strict=True):
         assert path.read_text(encoding="utf-8") == text

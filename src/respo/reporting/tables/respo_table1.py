@@ -11,10 +11,25 @@ from enum import Enum
 
 from respo.reporting.results import Results
 from respo.reporting.rows import MACRO, Contrast, Estimate, Row, blocks, contrasts, pool
-from respo.reporting.text import latex, latex_table, markdown_table, plain_latex
+from respo.reporting.text import (
+    html,
+    html_page,
+    html_table,
+    latex,
+    latex_table,
+    markdown_table,
+    plain_latex,
+)
 
 MISSING = "--"
 MISSING_NAMED = 6
+CONTRASTS = (
+    "In percentage points, with 95 % percentile intervals from the same replicates (paired by "
+    "problem; not corrected for the number of comparisons). Resolved: the interval excludes zero, "
+    "so other problems would hardly change the sign. Another training seed might: compare with the "
+    "seed sd."
+)
+CONTRASTS_HEADER = ["Model", "N", "Difference", "Points", "95 % interval", "Verdict"]
 COUNTS = ("responses", "unparsed", "timed_out", "failed", "truncated")
 
 
@@ -27,7 +42,7 @@ class Rank(Enum):
 
 
 def render(results: Results) -> dict[str, str]:
-    """Return the table as `csv`, `md` and `tex`.
+    """Return the table as `csv`, `md`, `html` and `tex`.
 
     Raises:
         UserError: a damaged or misplaced cell.
@@ -37,6 +52,7 @@ def render(results: Results) -> dict[str, str]:
     return {
         "csv": _csv(results, rows),
         "md": _markdown(results, rows, table_notes),
+        "html": _html(results, rows, table_notes),
         "tex": _latex(results, rows, table_notes),
     }
 
@@ -94,7 +110,8 @@ def notes(results: Results, rows: list[Row]) -> list[str]:
         "± is one standard error from a cluster bootstrap over problems (10,000 replicates, seed "
         "0, the same draws for all rows); the macro average weighs the benchmarks equally and "
         "takes its error from the same replicates. It says how the result would change with other "
-        "problems, not with another training run.",
+        "problems, not with another training run; 0.0 where all problems agree is a limit of the "
+        "bootstrap, not certainty.",
     ]
     if several:
         text.append(
@@ -188,17 +205,41 @@ def _markdown(results: Results, rows: list[Row], table_notes: list[str]) -> str:
     if compared:
         parts += [
             "## Differences of the macro average",
-            "In percentage points, with 95 % percentile intervals from the same replicates (paired "
-            "by problem; not corrected for the number of comparisons). Resolved: the interval "
-            "excludes zero, so other problems would hardly change the sign. Another training seed "
-            "might: compare with the seed sd.",
+            CONTRASTS,
             markdown_table(
-                ["Model", "N", "Difference", "Points", "95 % interval", "Verdict"],
+                CONTRASTS_HEADER,
                 [_contrast(results, contrast) for contrast in compared],
                 text_columns=3,
             ),
         ]
     return "\n\n".join(parts) + "\n"
+
+
+def _html(results: Results, rows: list[Row], table_notes: list[str]) -> str:
+    marks = {Rank.BEST: "<b>{}</b>", Rank.SECOND: "<u>{}</u>", Rank.OTHER: "{}"}
+
+    def entry(estimate: Estimate, rank: Rank) -> str:
+        return f"{marks[rank].format(percent(estimate.value))} ± {percent(estimate.error)}"
+
+    # Everything but the entries is text of the study and may hold special characters.
+    body = [
+        [*map(html, line[:3]), *line[3:]]
+        for block in _lines(results, rows, entry)
+        for line in block
+    ]
+    parts = [
+        html_table([html(head) for head in _header(results)], body, text_columns=3),
+        "<ul>\n" + "\n".join(f"<li>{html(note)}</li>" for note in table_notes) + "\n</ul>",
+    ]
+    compared = [[html(cell) for cell in _contrast(results, c)] for c in contrasts(rows)]
+    if compared:
+        parts += [
+            "<h2>Differences of the macro average</h2>",
+            f"<p>{html(CONTRASTS)}</p>",
+            html_table(CONTRASTS_HEADER, compared, text_columns=3),
+        ]
+    parts.append(f"<p>Made from results <code>{results.digest()}</code>.</p>")
+    return html_page(f"{results.study.study.title}: pass@1", parts)
 
 
 def _contrast(results: Results, contrast: Contrast) -> list[str]:
