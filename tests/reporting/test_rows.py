@@ -120,12 +120,12 @@ def test_contrasts_are_paired_by_problem(folder):
     # Each problem gains exactly 1/2: unpaired draws would spread by 0.18, paired ones not at all.
     gain = found["gspo", "grpo"]
     assert (gain.difference, gain.low, gain.high) == (0.5, 0.5, 0.5)
-    assert gain.resolved
+    assert (gain.by_seed, gain.verdict) == ((0.5,), "resolved")
     # Problem differences -1/2, 1/2, -1/2, 1/2: mean 0, and the interval covers it. A mean of four
     # such draws is -1/2 with probability 1/16 > 2.5 %, so the ends are the extremes.
     even = found["respo", "grpo"]
     assert (even.difference, even.low, even.high) == (0.0, -0.5, 0.5)
-    assert not even.resolved
+    assert even.verdict == "not resolved"
     assert found["respo", "gspo"].difference == -0.5
 
 
@@ -137,7 +137,19 @@ def test_contrasts_stay_within_a_model_and_n_and_need_both(folder):
     (contrast,) = contrasts(pool(made.results))
     assert (contrast.first.staleness, contrast.first.method) == (16, "grpo")
     assert (contrast.second.staleness, contrast.second.method) == (16, "respo")
-    assert (contrast.low, contrast.high, contrast.resolved) == (0, 0, False)
+    assert (contrast.low, contrast.high, contrast.verdict) == (0, 0, "not resolved")
+
+
+def test_seeds_that_disagree_resolve_nothing(folder):
+    made = folder(seeds=[1, 2], benchmarks=["easy"])
+    for seed, grpo, respo in [(1, [0, 0], [2, 2]), (2, [1, 1], [0, 0])]:
+        made.cell("easy", grpo, "grpo", seed=seed)
+        made.cell("easy", respo, "respo", seed=seed)
+    (contrast,) = contrasts(pool(made.results))
+    # Means over seeds: 1/4 and 1/2 on each problem, so other problems change nothing.
+    assert (contrast.low, contrast.high) == (0.25, 0.25)
+    assert contrast.by_seed == (1.0, -0.5)
+    assert contrast.verdict == "seeds disagree"
 
 
 def test_macro_replicates_are_those_of_the_error(folder):
@@ -145,5 +157,7 @@ def test_macro_replicates_are_those_of_the_error(folder):
     made.cell("easy", [2, 1], "grpo")
     made.cell("hard", [2, 0], "grpo")
     (row,) = pool(made.results)
-    assert len(row.macro_replicates) == 10_000
-    assert row.estimates[MACRO].error == pytest.approx(np.std(row.macro_replicates), rel=1e-3)
+    assert len(row.bootstrap.macro_replicates_R) == 10_000
+    assert row.estimates[MACRO].error == pytest.approx(
+        np.std(row.bootstrap.macro_replicates_R), rel=1e-3
+    )

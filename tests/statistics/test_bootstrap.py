@@ -45,7 +45,7 @@ def test_agrees_with_scipy() -> None:
     result = cluster_bootstrap([means])
     assert result.standard_error_J[0] == pytest.approx(scipy_result.standard_error, rel=TOLERANCE)
     # The difference to zeros has the same percentile interval as the mean itself.
-    contrast = paired_contrast([means], [np.zeros(60)])
+    contrast = paired_contrast(result, cluster_bootstrap([np.zeros(60)]))
     interval = scipy_result.confidence_interval
     assert contrast.macro_low == pytest.approx(interval.low, abs=0.004)
     assert contrast.macro_high == pytest.approx(interval.high, abs=0.004)
@@ -95,7 +95,7 @@ def test_constant_benchmark_has_no_error() -> None:
 def test_paired_contrast_of_a_constant_shift_has_no_width() -> None:
     """The same problems for both: what they share cancels. Unpaired, the width would be 0.5."""
     second = np.repeat([0.0, 0.5], 15)
-    contrast = paired_contrast([second + 0.25], [second])
+    contrast = paired_contrast(cluster_bootstrap([second + 0.25]), cluster_bootstrap([second]))
     assert contrast.difference_J == pytest.approx([0.25])
     assert (contrast.low_J[0], contrast.high_J[0]) == pytest.approx((0.25, 0.25))
     assert (contrast.macro_low, contrast.macro_high) == pytest.approx((0.25, 0.25))
@@ -103,10 +103,10 @@ def test_paired_contrast_of_a_constant_shift_has_no_width() -> None:
 
 def test_paired_contrast_is_the_bootstrap_of_the_difference() -> None:
     generator = np.random.default_rng(3)
-    first = [generator.random(30), generator.random(50)]
-    second = [generator.random(30), generator.random(50)]
+    means = [[generator.random(30), generator.random(50)] for _ in range(2)]
+    first, second = map(cluster_bootstrap, means)
     contrast = paired_contrast(first, second, level=0.9)
-    difference = cluster_bootstrap([a - b for a, b in zip(first, second, strict=True)])
+    difference = cluster_bootstrap([a - b for a, b in zip(*means, strict=True)])
     low, high = np.quantile(difference.macro_replicates_R, [0.05, 0.95])
     assert contrast.macro_difference == pytest.approx(difference.macro)
     assert (contrast.macro_low, contrast.macro_high) == pytest.approx((low, high))
@@ -129,7 +129,15 @@ def test_other_bad_input() -> None:
         cluster_bootstrap([[0.5, float("nan")]])
     with pytest.raises(ValueError, match="at least 2 replicates"):
         cluster_bootstrap([[0.5]], replicates=1)
-    with pytest.raises(ValueError, match=r"different problems: \[2\] and \[1\]"):
-        paired_contrast([[0.5, 1.0]], [[0.5]])
+
+
+def test_only_the_same_draws_are_paired() -> None:
+    one = cluster_bootstrap([[0.5, 1.0]])
+    with pytest.raises(ValueError, match="not paired"):
+        paired_contrast(one, cluster_bootstrap([[0.5]]))
+    with pytest.raises(ValueError, match="not paired"):
+        paired_contrast(one, cluster_bootstrap([[0.5, 1.0]], seed=1))
+    with pytest.raises(ValueError, match="not paired"):
+        paired_contrast(one, cluster_bootstrap([[0.5, 1.0]], replicates=100))
     with pytest.raises(ValueError, match="between 0 and 1"):
-        paired_contrast([[0.5]], [[0.5]], level=95)
+        paired_contrast(one, one, level=95)

@@ -10,7 +10,7 @@ import numpy as np
 from respo.cli import UserError
 from respo.config import Run
 from respo.reporting.results import Cell, Results
-from respo.statistics import Bootstrap, across_seeds, cluster_bootstrap
+from respo.statistics import Bootstrap, across_seeds, cluster_bootstrap, paired_contrast
 
 MACRO = "macro"
 
@@ -27,9 +27,8 @@ class Row:
     """The results of one model, N and method.
 
     runs: one per seed that the study names. cells: those that exist. estimates: by benchmark, and
-    `MACRO` if all benchmarks have the same seeds. macro_replicates: paired with those of every
-    other row that has them. complete_seeds: those with all benchmarks; seed_sd: the population
-    standard deviation of their macro averages, None for fewer than two.
+    `MACRO` if all benchmarks have the same seeds; then also bootstrap, paired with that of every
+    other row that has one. macro_by_seed: macro average of each seed with all benchmarks.
     """
 
     model: str
@@ -38,9 +37,19 @@ class Row:
     runs: tuple[Run, ...]
     cells: dict[tuple[Run, str], Cell]
     estimates: dict[str, Estimate]
-    macro_replicates: np.ndarray | None
-    complete_seeds: int
-    seed_sd: float | None
+    bootstrap: Bootstrap | None
+    macro_by_seed: dict[int, float]
+
+    @property
+    def complete_seeds(self) -> int:
+        """Number of seeds with all benchmarks."""
+        return len(self.macro_by_seed)
+
+    @property
+    def seed_sd(self) -> float | None:
+        """Population standard deviation of the macro average over seeds; None for fewer than 2."""
+        by_seed = list(self.macro_by_seed.values())
+        return across_seeds(by_seed)[1] if len(by_seed) > 1 else None
 
     def total(self, count: str) -> int:
         """Sum a count of the cells, such as `responses` or `truncated`."""
@@ -55,18 +64,25 @@ class Row:
 
 
 class Contrast(NamedTuple):
-    """Macro average of `second` minus that of `first`, with its 95 % percentile interval."""
+    """Macro average of `second` minus that of `first`, with its 95 % percentile interval.
+
+    by_seed: the difference of each seed that both have, in order of the seeds.
+    """
 
     first: Row
     second: Row
     difference: float
     low: float
     high: float
+    by_seed: tuple[float, ...]
 
     @property
-    def resolved(self) -> bool:
-        """Whether the interval excludes zero."""
-        return self.low > 0 or self.high < 0
+    def verdict(self) -> str:
+        """`resolved` if neither other problems nor the seeds at hand change the sign."""
+        if self.low <= 0 <= self.high:
+            return "not resolved"
+        same_sign = all(difference * self.difference > 0 for difference in self.by_seed)
+        return "resolved" if same_sign else "seeds disagree"
 
 
 def pool(results: Results) -> list[Row]:
@@ -124,7 +140,6 @@ def _row(
     has_macro = bool(complete) and all(seeds[b] == complete for b in benchmarks)
     if has_macro:
         estimates[MACRO] = Estimate(bootstrap.macro, bootstrap.macro_standard_error)
-    macro_by_seed = [float(np.mean([cells[r, b].pass_at_1 for b in benchmarks])) for r in complete]
     return Row(
         model,
         staleness,
@@ -132,9 +147,11 @@ def _row(
         runs,
         cells,
         estimates,
-        macro_replicates=bootstrap.macro_replicates_R if has_macro else None,
-        complete_seeds=len(complete),
-        seed_sd=across_seeds(macro_by_seed)[1] if len(complete) > 1 else None,
+        bootstrap=bootstrap if has_macro else None,
+        macro_by_seed={
+            run.seed: float(np.mean([cells[run, b].pass_at_1 for b in benchmarks]))
+            for run in complete
+        },
     )
 
 
@@ -162,9 +179,19 @@ def contrasts(rows: list[Row]) -> Iterator[Contrast]:
     for _, block in blocks(rows):
         for index, second in enumerate(block):
             for first in block[:index]:
-                if first.macro_replicates is None or second.macro_replicates is None:
+                if first.bootstrap is None or second.bootstrap is None:
                     continue
-                replicates = second.macro_replicates - first.macro_replicates
-                low, high = np.quantile(replicates, [0.025, 0.975])
-                difference = second.estimates[MACRO].value - first.estimates[MACRO].value
-                yield Contrast(first, second, difference, float(low), float(high))
+                paired = paired_contrast(second.bootstrap, first.bootstrap)
+                by_seed = tuple(
+                    macro - first.macro_by_seed[seed]
+                    for seed, macro in second.macro_by_seed.items()
+                    if seed in first.macro_by_seed
+                )
+                yield Contrast(
+                    first,
+                    second,
+                    paired.macro_difference,
+                    paired.macro_low,
+                    paired.macro_high,
+                    by_seed,
+                )

@@ -20,8 +20,13 @@ _CHUNK = 500  # replicates drawn at a time: 500 x 674 indices take 3 MB, 10,000 
 
 
 class Bootstrap(NamedTuple):
-    """Means of J benchmarks, their macro average (equal weights), and R replicates of both."""
+    """Means of J benchmarks, their macro average (equal weights), and R replicates of both.
 
+    problems_J and seed say which draws the replicates come from.
+    """
+
+    problems_J: tuple[int, ...]
+    seed: int
     mean_J: np.ndarray
     macro: float
     replicates_RJ: np.ndarray
@@ -83,35 +88,32 @@ def cluster_bootstrap(
         axis=1,
     )
     mean_J = np.array([mean_P.mean() for mean_P in means])
-    return Bootstrap(mean_J, float(mean_J.mean()), replicates_RJ, replicates_RJ.mean(axis=1))
+    return Bootstrap(
+        tuple(mean_P.size for mean_P in means),
+        seed,
+        mean_J,
+        float(mean_J.mean()),
+        replicates_RJ,
+        replicates_RJ.mean(axis=1),
+    )
 
 
-def paired_contrast(
-    first_by_benchmark: Sequence[ArrayLike],
-    second_by_benchmark: Sequence[ArrayLike],
-    replicates: int = 10_000,
-    seed: int = 0,
-    level: float = 0.95,
-) -> Contrast:
+def paired_contrast(first: Bootstrap, second: Bootstrap, level: float = 0.95) -> Contrast:
     """Compare two methods: first minus second, on the same draws of problems.
 
     Args:
-        first_by_benchmark: as for `cluster_bootstrap`.
-        second_by_benchmark: the same problems in the same order.
-        replicates: R.
-        seed: with the same seed the same draws.
+        first: of problems in the same order as those of ``second``.
+        second: with the same seed and as many replicates.
         level: share of the replicates inside the interval.
 
     Raises:
-        ValueError: as `cluster_bootstrap`, or the two do not have the same numbers of problems.
+        ValueError: the two come from other draws, or a level that is no share.
     """
-    sizes = [[np.size(mean_P) for mean_P in m] for m in (first_by_benchmark, second_by_benchmark)]
-    if sizes[0] != sizes[1]:
-        raise ValueError(f"the two methods have different problems: {sizes[0]} and {sizes[1]}")
+    draws = [(b.problems_J, b.seed, len(b.macro_replicates_R)) for b in (first, second)]
+    if draws[0] != draws[1]:
+        raise ValueError(f"not paired: (problems, seed, replicates) are {draws[0]} and {draws[1]}")
     if not 0 < level < 1:
         raise ValueError(f"the level of an interval lies between 0 and 1, not at {level}")
-    first = cluster_bootstrap(first_by_benchmark, replicates, seed)
-    second = cluster_bootstrap(second_by_benchmark, replicates, seed)
     ends = [(1 - level) / 2, (1 + level) / 2]
     low_J, high_J = np.quantile(first.replicates_RJ - second.replicates_RJ, ends, axis=0)
     low, high = np.quantile(first.macro_replicates_R - second.macro_replicates_R, ends)

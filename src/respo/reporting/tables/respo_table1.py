@@ -26,10 +26,10 @@ MISSING_NAMED = 6
 CONTRASTS = (
     "In percentage points, with 95 % percentile intervals from the same replicates (paired by "
     "problem; not corrected for the number of comparisons). Resolved: the interval excludes zero, "
-    "so other problems would hardly change the sign. Another training seed might: compare with the "
-    "seed sd."
+    "so other problems would hardly change the sign, and the difference has this sign at every "
+    "training seed. Where the seeds disagree, or are few, more of them must decide."
 )
-CONTRASTS_HEADER = ["Model", "N", "Difference", "Points", "95 % interval", "Verdict"]
+CONTRASTS_HEADER = ["Model", "N", "Difference", "Points", "95 % interval", "By seed", "Verdict"]
 COUNTS = ("responses", "unparsed", "timed_out", "failed", "truncated")
 
 
@@ -251,7 +251,8 @@ def _contrast(results: Results, contrast: Contrast) -> list[str]:
         f"{method_label(results, second)} - {method_label(results, first)}",
         points[0],
         f"[{points[1]}, {points[2]}]",
-        "resolved" if contrast.resolved else "not resolved",
+        ", ".join(f"{100 * difference:+.1f}" for difference in contrast.by_seed),
+        contrast.verdict,
     ]
 
 
