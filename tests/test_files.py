@@ -1,8 +1,10 @@
 import errno
 import subprocess
 import sys
+from contextlib import suppress
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from respo import cli, files
@@ -47,17 +49,69 @@ def test_bad_parquet(tmp_path):
     with pytest.raises(UserError, match="column 'y' is missing; there are x"):
         files.read_parquet(path, ["y"])
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(UserError, match="not a readable Parquet file"):
+    with pytest.raises(
+        UserError, match=r"not a readable Parquet file .*Delete it and start again\.$"
+    ):
         files.read_parquet(path)
+
+
+def test_flipped_bits_of_a_page_are_found(tmp_path):
+    """Values before the footer: without the checksums most flips read as other numbers."""
+    path = tmp_path / "a.parquet"
+    table = pa.table({"x": pa.array(range(1000), pa.int32())})
+    files.write_parquet(path, table, {})
+    whole = path.read_bytes()
+    values = pq.read_metadata(path).row_group(0).column(0)
+    first, last = values.dictionary_page_offset, values.data_page_offset
+    for position in range(first + 40, last, 97):
+        damaged = bytearray(whole)
+        damaged[position] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=r"a\.parquet: not a readable .* \(.*CRC.*\)\. Delete"):
+            files.read_parquet(path)
+
+
+def test_no_damage_of_a_file_is_a_traceback(tmp_path):
+    path = tmp_path / "a.parquet"
+    files.write_parquet(path, pa.table({"x": ["a", "b"], "y": [1, 2]}), {"seed": 3})
+    whole = path.read_bytes()
+    for position in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[position] ^= 0x80
+        path.write_bytes(damaged)
+        with suppress(UserError):
+            files.read_parquet(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"{", r"metadata 'respo' is not JSON"),
+        (b"\xff", r"metadata 'respo' is not JSON"),
+        (b"[" * 100_000, r"metadata 'respo' is not JSON"),
+        (b"[]", r"metadata 'respo' is not a JSON object"),
+    ],
+)
+def test_broken_provenance_names_the_file(tmp_path, text, message):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": [1]}).replace_schema_metadata({b"respo": text}), path)
+    with pytest.raises(UserError, match=rf"a\.parquet: {message}.*Delete it and start again\.$"):
+        files.read_parquet(path)
+
+
+def test_files_of_others_have_no_provenance(tmp_path):
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "a.parquet")
+    assert files.made_from(files.read_parquet(tmp_path / "a.parquet")) == {}
 
 
 def test_bad_json(tmp_path):
     path = tmp_path / "a.json"
     with pytest.raises(UserError, match="no such file"):
         files.read_json(path)
-    path.write_text('{"a": ')
-    with pytest.raises(UserError, match="not valid JSON"):
-        files.read_json(path)
+    for content in (b'{"a": ', b"\xff", b"[" * 100_000, b"1" * 5000):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=r"a\.json: not valid JSON .*Delete it"):
+            files.read_json(path)
 
 
 def test_json_has_no_nan(tmp_path):
@@ -101,11 +155,11 @@ def test_an_error_of_our_own_making_keeps_its_traceback():
         main()
 
 
-def test_a_reader_that_went_away_is_no_error():
+def test_a_reader_that_went_away_ends_the_work_quietly():
     code = "import sys, respo.cli as c; c.command(lambda: print('x' * 10**6))()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
-    assert process.returncode == 0
+    assert process.returncode == 141

@@ -70,50 +70,68 @@ def read_json(path: Path) -> Any:
     """Read JSON.
 
     Raises:
-        UserError: the file is missing, unreadable or not JSON; the text names it and the remedy.
+        UserError: the file is missing, not JSON or nested endlessly; the text names it and the
+            remedy.
     """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid JSON ({error}). Delete it and make it anew.") from None
 
 
 def write_parquet(path: Path, table: pa.Table, made_from: dict[str, Any]) -> None:
-    """Write a table atomically, with ``made_from`` as its provenance."""
+    """Write a table atomically, with ``made_from`` as its provenance and checksums of its pages."""
     metadata = {METADATA_KEY: json.dumps(made_from, sort_keys=True).encode()}
     with atomic_path(path) as temporary:
-        pq.write_table(table.replace_schema_metadata(metadata), temporary)
+        pq.write_table(table.replace_schema_metadata(metadata), temporary, write_page_checksum=True)
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a table, ``columns`` of it when given.
 
     Raises:
-        UserError: the file is missing, damaged or lacks a column; the text says which.
+        UserError: the file is missing, damaged, lacks a column or has a broken provenance; the text
+            says which.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             missing = [name for name in columns or () if name not in file.schema_arrow.names]
             if missing:
                 raise UserError(
                     f"{path}: column {missing[0]!r} is missing; "
                     f"there are {', '.join(file.schema_arrow.names)}"
                 )
-            return file.read(columns=columns)
+            table = file.read(columns=columns)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
         raise UserError(
-            f"{path}: not a readable Parquet file ({error}). Delete it and make it anew."
+            f"{path}: not a readable Parquet file ({reason}). Delete it and start again."
         ) from None
+    try:
+        made_from(table)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}. Delete it and start again.") from None
+    return table
 
 
 def made_from(table: pa.Table) -> dict[str, Any]:
-    """Return the provenance that `write_parquet` stored with a table, or an empty dictionary."""
-    text = (table.schema.metadata or {}).get(METADATA_KEY)
-    return json.loads(text) if text else {}
+    """Return the provenance that `write_parquet` stored with a table, or an empty dictionary.
+
+    Raises:
+        ValueError: it is broken, which cannot be in a table of `read_parquet`.
+    """
+    text = (table.schema.metadata or {}).get(METADATA_KEY, b"{}")
+    try:
+        provenance = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"metadata 'respo' is not JSON ({error})") from None
+    if not isinstance(provenance, dict):
+        raise ValueError("metadata 'respo' is not a JSON object")
+    return provenance
 
 
 def sha256_of(path: Path) -> str:
