@@ -27,6 +27,18 @@ def test_an_error_names_the_file_that_the_user_knows(tmp_path):
     assert error.value.filename == str(path)
 
 
+def test_a_folder_is_made_and_left_empty(tmp_path):
+    files.check_writable(tmp_path / "a" / "b")
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "a").write_text("a file, not a folder")
+    with pytest.raises(OSError, match="a/b") as error:
+        files.check_writable(tmp_path / "a" / "b")
+    assert error.value.filename == str(tmp_path / "a" / "b")
+
+
 def test_permissions_follow_the_umask(tmp_path):
     files.write_text(tmp_path / "a.txt", "x")
     (tmp_path / "b.txt").write_text("x")

@@ -10,9 +10,20 @@ import sys
 from pathlib import Path
 from respo.locks import clear_stale_locks
 guard = clear_stale_locks(Path(sys.argv[1]))
-print(guard is not None, flush=True)
+print(guard.alone, flush=True)
 sys.stdin.read()
 """
+
+
+def start(folder):
+    """Start a process that holds a guard until its input ends; return it and what it found."""
+    command = [sys.executable, "-c", HOLD, folder]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return process, process.stdout.readline().strip()
+
+
+def locks(folder):
+    return [path.name for path in (folder / "locks").iterdir()]
 
 
 @pytest.fixture
@@ -24,26 +35,31 @@ def folder(tmp_path):
 
 def test_locks_of_the_dead_are_removed(folder):
     guard = clear_stale_locks(folder)
-    assert guard is not None
-    assert not list((folder / "locks").iterdir())
-    guard.close()
+    assert guard.alone
+    assert locks(folder) == []
+    guard.file.close()
 
 
 def test_locks_of_the_living_stay(folder):
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout.readline() == b"True\n"
-        (folder / "locks" / "1.output.lock").write_text("results/b\n")
-        assert clear_stale_locks(folder) is None
-        assert [path.name for path in (folder / "locks").iterdir()] == ["1.output.lock"]
-        other.kill()
+    first, first_alone = start(folder)
+    (folder / "locks" / "1.output.lock").write_text("results/b\n")
+    # A short-lived second one shares the guard; its end does not open the way for a third.
+    second, second_alone = start(folder)
+    second.communicate()
+    third, third_alone = start(folder)
+    assert (first_alone, second_alone, third_alone) == ("True", "False", "False")
+    assert locks(folder) == ["1.output.lock"]
+    # Killed processes hold nothing.
+    for process in (first, third):
+        process.kill()
+        process.communicate()
     guard = clear_stale_locks(folder)
-    assert guard is not None
-    assert not list((folder / "locks").iterdir())
-    guard.close()
+    assert guard.alone
+    assert locks(folder) == []
+    guard.file.close()
 
 
-def test_a_folder_that_cannot_be_made_is_left_to_snakemake(tmp_path):
+def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
-    assert clear_stale_locks(tmp_path / "file" / ".snakemake") is None
+    with pytest.raises(OSError, match="file"):
+        clear_stale_locks(tmp_path / "file" / ".snakemake")

@@ -24,7 +24,8 @@ def explain(error: OSError) -> str:
 def command(main: Callable[[], None]) -> Callable[[], None]:
     """Turn expected errors of ``main`` into one line on standard error and an exit code.
 
-    1 for a `UserError` or an operating system error, 130 after Ctrl-C, as shells expect.
+    1 for a `UserError` or an operating system error, 130 after Ctrl-C and 141 if the reader of the
+    output went away, as shells expect.
     """
 
     @functools.wraps(main)
@@ -35,8 +36,10 @@ def command(main: Callable[[], None]) -> Callable[[], None]:
         except UserError as error:
             sys.exit(f"error: {error}")
         except BrokenPipeError:
-            # The reader (head, less) went away: not an error. Keep Python from flushing again.
+            # The reader (head, less) went away: nobody to tell. Keep Python from flushing again,
+            # and end as programs do that the signal kills: the work may be unfinished.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(141)
         except OSError as error:
             sys.exit(f"error: {explain(error)}")
         except KeyboardInterrupt:

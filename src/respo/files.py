@@ -48,6 +48,17 @@ def atomic_path(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def check_writable(folder: Path) -> None:
+    """Raise an OSError, naming the folder, if files cannot be written there; make it if need be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        error.filename = str(folder)
+        raise
+
+
 @functools.cache
 def _umask() -> int:
     mask = os.umask(0)

@@ -63,6 +63,12 @@ def test_a_run_knows_its_paths():
     [
         ("staleness", [8, 7], "staleness: 7 does not divide updates 128"),
         ("extra_runs", [{"methods": ["grpo"], "staleness": [5]}], "staleness: 5 does not divide"),
+        (
+            "extra_runs",
+            [{"methods": ["grop"], "staleness": [1]}],
+            "extra_runs.0.methods: 'grop' is not a file of",
+        ),
+        ("methods", ["x" * 300], "is not allowed: string should have at most 100 characters"),
         ("rollouts_per_prompt", 1, "rollouts_per_prompt: 1 is not allowed"),
         ("methods", ["grpo", "grpo"], "methods: 'grpo' stands twice"),
         ("seeds", [1, 1], "seeds: 1 stands twice"),
@@ -122,6 +128,39 @@ def test_an_unknown_study_lists_those_there_are(config):
     assert "(did you mean 'tiny'?)" in message(config, "tinny")
 
 
+@pytest.mark.parametrize("betas", ["[1.0, 0.999]", "[0.9, 1.0]", "[-0.1, 0.9]", "[0.9]"])
+def test_moments_that_never_decay_are_refused(config, betas):
+    replace(config / "studies" / "tiny.yaml", "betas: [0.9, 0.999]", f"betas: {betas}")
+    assert "optimizer.betas" in message(config)
+
+
+@pytest.mark.parametrize("results", ["a{b}c", "", "a\x00b"])
+def test_results_is_a_path_that_snakemake_takes(results):
+    with pytest.raises(UserError, match="--config: results: "):
+        load_settings(CONFIG / "config.yaml", {"results": results})
+
+
+def test_parameters_are_complete_in_canonical_order(config):
+    path = config / "methods" / "respo.yaml"
+    before = load_study(config, "tiny").methods["respo"].parameters
+    # Another order, a default left out: the same method.
+    edit(path, parameters={"lambda_neg": 2, "alpha_pos": 2.0})
+    after = load_study(config, "tiny").methods["respo"].parameters
+    assert list(after.items()) == list(before.items())
+    assert len(after) == 6
+
+
+def test_every_configuration_file_has_its_text():
+    resolved = load_study(CONFIG, "tiny")
+    texts = resolved.config_texts(Path("results/tiny"), lambda name: f"code of {name}")
+    assert len(texts) == 1 + 1 + 3 + 1 + len(resolved.runs())
+    run = texts["results/tiny/qwen3-tiny/gspo/N16/seed2/config.yaml"]()
+    assert {"seed: 2", "staleness: 16", "objective_code: code of gspo"} <= set(run.splitlines())
+    # Labels and samples are no part of what the rows depend on.
+    rows = texts["results/tiny/data/held_out/chain-hard.yaml"]()
+    assert rows == "source: chain\noperators:\n- 7\n- 8\nrows: 256\nseed: 103\n"
+
+
 @pytest.mark.parametrize("name", ["../tiny", "a/b", "", "-x"])
 def test_a_study_name_is_a_file_name(name):
     with pytest.raises(UserError, match="study: "):
@@ -139,7 +178,9 @@ def test_settings_refuse_unknown_keys_of_the_command_line():
         ({"objective": "grop"}, "objective: "),
         ({"parameters": {"epsilon": 0.2}}, "parameters: "),
         ({"parameters": {"epsilon_low": -0.2}}, "parameters: "),
-        ({"parameters": {"epsilon_low": "0.2"}}, "parameters: "),
+        ({"parameters": {"epsilon_low": "2e-1"}}, "parameters.epsilon_low: '2e-1' is text to YAML"),
+        ({"parameters": {"epsilon_low": "low"}}, "parameters: "),
+        ({"parameters": {"epsilon_low": [1]}}, "parameters.epsilon_low: [1] is not allowed; write"),
         ({"labels": "x"}, "labels: unknown key (did you mean 'label'?)"),
     ],
 )
@@ -157,7 +198,11 @@ def test_a_bad_method(config, change, expected):
         ("model_type: qwen3", "model_type: qwen3_moe", "needs num_experts"),
         ("head_dim: 32", "head_dim: 32\n  num_experts: 4", "only for model_type qwen3_moe"),
         ("backend: local", "backend: remote", "backend: 'remote' is not allowed"),
-        ("data: chain", "data: chains", "(did you mean 'chain'?)"),
+        ("data: chain", "data: chains", "qwen3-tiny.yaml: warm_start.data: 'chains' is not a file"),
+        # 7-8 steps: 9 digits, 8 operators and the equals sign are 18 tokens.
+        ("max_prompt_tokens: 24", "max_prompt_tokens: 17", "chain-hard: prompts of 18 tokens are"),
+        # The shortest training prompts, 1 step, have 4 tokens.
+        ("max_prompt_tokens: 24", "max_prompt_tokens: 3", "longer than max_prompt_tokens 3"),
     ],
 )
 def test_a_bad_model(config, old, new, expected):

@@ -18,6 +18,10 @@ from respo.config.yaml import canonical, read_yaml
         ("a: 1\nb: 2\na: 3\n", r":3: the key 'a' stands twice"),
         ("a: [1\n", r":2: "),
         ("a: !!python/object/apply:os.system ['true']\n", r":1: could not determine a constructor"),
+        ("a: !!float abc\n", "could not convert"),
+        ("a: 2024-13-45\n", "month must be in 1..12"),
+        ("a: " + "9" * 5000 + "\n", "Exceeds the limit"),
+        ("a: " + "[" * 5000, "nested too deeply"),
         ("- 1\n", "expected keys and values, found list"),
         ("", "expected keys and values, found NoneType"),
         ("just text", "expected keys and values, found str"),
@@ -34,6 +38,11 @@ def test_traps(tmp_path, text, expected):
 def test_a_missing_file(tmp_path):
     with pytest.raises(UserError, match="no such file"):
         read_yaml(tmp_path / "x.yaml")
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(UserError, match="Is a directory"):
+        read_yaml(tmp_path)
 
 
 def test_bytes_that_are_not_text(tmp_path):

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]
 
 def jobs(workdir, *targets, **config):
     """Return how many jobs of each rule make the targets."""
-    quiet = OutputSettings(quiet={Quietness.ALL})
+    quiet = OutputSettings(dryrun=True, quiet={Quietness.ALL})
     with SnakemakeApi(quiet) as api:
         workflow = api.workflow(
             resource_settings=ResourceSettings(cores=1),

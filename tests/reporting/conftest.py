@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from respo.config import canonical
+from respo.config.yaml import canonical
 from respo.config.schema import Benchmark, Chain, Dataset, Method, Model, Study
 from respo.config.study import ResolvedStudy
 from respo.files import write_json, write_parquet, write_text

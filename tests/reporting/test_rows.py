@@ -120,7 +120,7 @@ def test_contrasts_are_paired_by_problem(folder):
     # Each problem gains exactly 1/2: unpaired draws would spread by 0.18, paired ones not at all.
     gain = found["gspo", "grpo"]
     assert (gain.difference, gain.low, gain.high) == (0.5, 0.5, 0.5)
-    assert (gain.by_seed, gain.verdict) == ((0.5,), "resolved")
+    assert (gain.by_seed, gain.verdict) == ((0.5,), "one seed")
     # Problem differences -1/2, 1/2, -1/2, 1/2: mean 0, and the interval covers it. A mean of four
     # such draws is -1/2 with probability 1/16 > 2.5 %, so the ends are the extremes.
     even = found["respo", "grpo"]
@@ -138,6 +138,16 @@ def test_contrasts_stay_within_a_model_and_n_and_need_both(folder):
     assert (contrast.first.staleness, contrast.first.method) == (16, "grpo")
     assert (contrast.second.staleness, contrast.second.method) == (16, "respo")
     assert (contrast.low, contrast.high, contrast.verdict) == (0, 0, "not resolved")
+
+
+def test_seeds_that_agree_resolve_what_the_problems_resolve(folder):
+    made = folder(seeds=[1, 2], benchmarks=["easy"])
+    for seed in (1, 2):
+        made.cell("easy", [0, 0], "grpo", seed=seed)
+        made.cell("easy", [seed, seed], "respo", seed=seed)
+    (contrast,) = contrasts(pool(made.results))
+    assert contrast.by_seed == (0.5, 1.0)
+    assert (contrast.low, contrast.high, contrast.verdict) == (0.75, 0.75, "resolved")
 
 
 def test_seeds_that_disagree_resolve_nothing(folder):

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from respo.cli import UserError
-from respo.config import canonical
 from respo.config.schema import RunConfig
-from respo.files import made_from, read_json, read_parquet, sha256_of
-from respo.policy import load_policy, policy_hash
+from respo.config.yaml import canonical
+from respo.files import made_from, read_json, read_parquet, sha256_of, write_json
+from respo.policy import Policy, load_policy, policy_hash, save_policy
 from respo.training.local import __main__ as command_line
 from respo.training.local import device
 from respo.training.local.metrics import METRICS
@@ -120,6 +120,100 @@ def test_outputs(
     assert again["checkpoints"] == train["checkpoints"]
 
 
+def damaged(train: dict[str, Any], how: str) -> Any:
+    match how:
+        case "list":
+            return [train]
+        case "no checkpoints":
+            return {key: value for key, value in train.items() if key != "checkpoints"}
+        case "empty checkpoints":
+            return train | {"checkpoints": {}}
+        case "text for checkpoints":
+            return train | {"checkpoints": "3, 8"}
+        case "early end":
+            return train | {"update": 7}
+        case _:
+            return train
+
+
+@DENSE
+@pytest.mark.parametrize(
+    ("how", "finished"),
+    [
+        ("whole", True),
+        ("list", False),
+        ("no checkpoints", False),
+        ("empty checkpoints", False),
+        ("text for checkpoints", False),
+        ("early end", False),
+        ("config of a checkpoint", False),
+        ("checkpoint without tokenizer", False),
+    ],
+)
+def test_finished_is_a_whole_training_of_the_same_inputs(
+    tmp_path: Path,
+    policy: Policy,
+    make_config: Callable[..., RunConfig],
+    how: str,
+    finished: bool,
+) -> None:
+    identity = {"config_sha256": "c", "data_sha256": "d", "initial_sha256": "i"}
+    for update in ("3", "8"):
+        save_policy(policy, tmp_path / "checkpoints" / update)
+    sha256 = policy_hash(tmp_path / "checkpoints" / "8")
+    train = {**identity, "update": 8, "checkpoints": {"3": sha256, "8": sha256}}
+    (tmp_path / "train.json").write_text(json.dumps(damaged(train, how)))
+    for name in ("metrics.parquet", "branches.parquet"):
+        (tmp_path / name).touch()
+    if how == "config of a checkpoint":
+        path = tmp_path / "checkpoints" / "3" / "config.json"
+        path.write_text(path.read_text().replace("10000.0", "10001.0"))
+    if how == "checkpoint without tokenizer":
+        (tmp_path / "checkpoints" / "8" / "tokenizer.json").unlink()
+    assert command_line.is_finished(tmp_path, make_config(), policy, identity) is finished
+    other = identity | {"data_sha256": "other"}
+    assert not command_line.is_finished(tmp_path, make_config(), policy, other)
+
+
+@DENSE
+def test_another_end_than_the_last_update_is_an_error(
+    tmp_path: Path,
+    initial: Path,
+    data_file: Path,
+    make_config: Callable[..., RunConfig],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ends_late(trainer: command_line.Trainer, interrupt: object) -> None:
+        trainer.update = 158
+
+    monkeypatch.setattr(command_line.Trainer, "train", ends_late)
+    run = write_config(tmp_path / "run", make_config())
+    with pytest.raises(
+        SystemExit, match=r"training ended at update 158 instead of 8; delete .*run"
+    ):
+        call(monkeypatch, *arguments(run, initial, data_file))
+    assert not (run / "train.json").exists()
+
+
+@DENSE
+def test_initial_weights_that_are_lost_are_one_message(
+    tmp_path: Path,
+    initial: Path,
+    data_file: Path,
+    make_config: Callable[..., RunConfig],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = write_config(tmp_path / "run", make_config())
+    weights = tmp_path / "initial" / "weights"
+    weights.parent.mkdir()
+    write_json(weights.parent / "initial.json", {"weights_sha256": policy_hash(initial)})
+    remedy = f"delete {weights.parent / 'initial.json'} and start again"
+    with pytest.raises(SystemExit) as ended:
+        call(monkeypatch, *arguments(run, weights, data_file))
+    assert str(ended.value).startswith(f"error: {weights}: the initial weights cannot be used")
+    assert str(ended.value).endswith(remedy)
+
+
 @DENSE
 def test_terminated_then_continued(tmp_path: Path, start: Start) -> None:
     run = tmp_path / "tiny" / "model" / "respo" / "N4" / "seed1"
@@ -178,7 +272,7 @@ def newest_states(run: Path) -> list[Path]:
     ("what", "message"),
     [
         ("config", "config.yaml: no such file"),
-        ("initial", "model.safetensors: no such file"),
+        ("initial", "weights/config.json: no such file"),
         ("data", "train.parquet: no such file"),
         ("objective_code", "objective_code 000000000000 is not that of the installed respo"),
         ("parameters", "objective: respo: beta_pos = 2.0 is not allowed"),

@@ -1,5 +1,7 @@
 import dataclasses
+import fcntl
 import math
+import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,10 +11,11 @@ import pytest
 import torch
 
 from respo.cli import UserError
-from respo.config import canonical
 from respo.config.schema import InitialConfig, RunConfig
-from respo.files import read_json
+from respo.config.yaml import canonical
+from respo.files import read_json, sha256_of
 from respo.policy import Policy, forward, policy_hash
+from respo.training.local import lock
 from respo.training.local import warm_start as module
 from respo.training.local.optimizer import AdamW
 from respo.training.local.prompts import Prompts
@@ -75,14 +78,15 @@ def test_a_loss_that_is_not_finite_stops(
         warm_start(policy, prompts, make_config().model.warm_start, "test")
 
 
-def test_command(
+@pytest.fixture
+def out(
     tmp_path: Path,
     data_file: Path,
     make_policy: Callable[..., Policy],
     make_config: Callable[..., RunConfig],
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+) -> Path:
+    """Folder of a configuration of 3 steps, for which the command is called."""
     run = make_config()
     start = run.model.warm_start.model_copy(update={"steps": 3})
     config = InitialConfig(
@@ -100,9 +104,52 @@ def test_command(
         "argv",
         ["", "--config", str(out / "config.yaml"), "--data", str(data_file), "--out", str(out)],
     )
+    return out
+
+
+def test_command(out: Path, data_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module.main()
     initial = read_json(out / "initial.json")
+    assert initial["config_sha256"] == sha256_of(out / "config.yaml")
+    assert initial["data_sha256"] == sha256_of(data_file)
     assert initial["weights_sha256"] == policy_hash(out / "weights")
     assert initial["steps"] == 3
     assert initial["versions"]["transformers"]
     assert capsys.readouterr().err.startswith("tiny/initial/model  step 3/3  loss ")
+
+
+@pytest.mark.parametrize("change", ["nothing", "weights", "config"])
+def test_weights_are_made_again_only_if_they_are_lost_or_of_other_inputs(
+    out: Path, capsys: pytest.CaptureFixture[str], change: str
+) -> None:
+    module.main()
+    before = read_json(out / "initial.json")
+    if change == "weights":
+        (out / "weights" / "model.safetensors").write_bytes(b"0")
+    if change == "config":
+        path = out / "config.yaml"
+        path.write_text(path.read_text().replace("steps: 3", "steps: 2"))
+    module.main()
+    told = capsys.readouterr().err
+    assert ("the initial weights are made already" in told) == (change == "nothing")
+    after = read_json(out / "initial.json")
+    assert (after == before) == (change == "nothing")
+    assert after["steps"] == (2 if change == "config" else 3)
+    assert after["weights_sha256"] == policy_hash(out / "weights")
+    assert (after["weights_sha256"] == before["weights_sha256"]) == (change != "config")
+
+
+def test_a_second_start_waits_and_then_has_nothing_to_do(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module.main()
+    before = (out / "initial.json").read_text()
+    with (out / ".lock").open() as holder:  # the first start, still at work
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        # It is done while the second one waits.
+        monkeypatch.setattr(lock.time, "sleep", lambda seconds: fcntl.flock(holder, fcntl.LOCK_UN))
+        module.main()
+    told = capsys.readouterr().err
+    assert f"{out}: is being made by process {os.getpid()} on " in told
+    assert told.endswith("the initial weights are made already\n")
+    assert (out / "initial.json").read_text() == before

@@ -94,7 +94,8 @@ rule report:
         mem_mb=1000,
         runtime=10,
     params:
-        snakefile=workflow.main_snakefile,
+        # Relative: a copied project needs no new report.
+        snakefile=os.path.relpath(workflow.main_snakefile),
         config=[f"{key}={value}" for key, value in settings.model_dump().items()],
     message:
         "HTML report"

@@ -5,11 +5,9 @@ import re
 import sys
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
-
-from respo.cli import UserError
-from respo.config import Run, canonical, load_settings, load_study
-from respo.config.schema import Chain
+from respo.cli import UserError, explain
+from respo.config import load_settings, load_study, remove_outdated
+from respo.files import check_writable
 from respo.locks import clear_stale_locks
 from respo.objectives import code_hash
 
@@ -25,15 +23,17 @@ os.environ["PATH"] = os.pathsep.join(
 
 CONFIG = Path(workflow.basedir) / "config"
 
+
+def fail(message):
+    """End with one message, before any work starts."""
+    sys.exit(f"error: {message}")
+
+
 try:
     settings = load_settings(CONFIG / "config.yaml", config)
     resolved = load_study(CONFIG, settings.study)
 except UserError as error:
-    sys.exit(f"error: {error}")
-
-# Jobs on other machines read this file too, but only the main process owns the locks.
-if workflow.is_main_process:
-    alive = clear_stale_locks(Path(".snakemake"))
+    fail(error)
 
 study = resolved.study
 STUDY = f"{settings.results}/{settings.study}"
@@ -53,6 +53,20 @@ FIGURES = [
     f"{STUDY}/figures/{name}.{ext}" for name in study.figures for ext in ("pdf", "png")
 ]
 REPORT = f"{STUDY}/report.html"
+RUNS = resolved.runs()
+CONFIG_TEXTS = resolved.config_texts(Path(STUDY), code_hash)
+
+# Dry runs and jobs on other machines read this file too, but touch nothing.
+if workflow.is_main_process and not workflow.output_settings.dryrun:
+    try:
+        alive = clear_stale_locks(Path(".snakemake"))
+        check_writable(Path(STUDY))
+        for path in remove_outdated(CONFIG_TEXTS) if alive.alone else []:
+            print(
+                f"{path}: of another configuration; made anew with what depends on it"
+            )
+    except OSError as error:
+        fail(explain(error))
 
 
 def one_of(names):
@@ -66,37 +80,27 @@ wildcard_constraints:
     benchmark=one_of(resolved.benchmarks),
     side="train|held_out",
     dataset=one_of([*resolved.datasets, *resolved.benchmarks]),
-    staleness=r"\d+",
-    seed=r"\d+",
-    checkpoint=r"\d+",
+    staleness=r"[1-9]\d*",
+    seed=r"0|[1-9]\d*",
+    checkpoint=r"[1-9]\d*",
 
 
-def run_of(wildcards):
-    """The run that a path names; an error if the study has no such run."""
-    run = Run(
-        wildcards.model, wildcards.method, int(wildcards.staleness), int(wildcards.seed)
-    )
-    if run not in resolved.runs():
-        raise WorkflowError(
-            f"{run.name} is not a run of study {settings.study!r}. "
-            f"Add it to config/studies/{settings.study}.yaml: methods, staleness, seeds or extra_runs."
+def config_text(wildcards, output):
+    """The canonical text of a configuration file."""
+    if output[0] not in CONFIG_TEXTS:
+        fail(
+            f"{output[0]}: study {settings.study!r} has no such run, model or data. Runs are named "
+            f"in config/studies/{settings.study}.yaml: methods, staleness, seeds, extra_runs"
         )
-    return run
-
-
-def run_config_text(wildcards):
-    """The canonical configuration of a run."""
-    run = run_of(wildcards)
-    code = code_hash(resolved.methods[run.method].objective)
-    return canonical(resolved.run_config(run, code).model_dump(mode="json"))
+    return CONFIG_TEXTS[output[0]]()
 
 
 def checkpoint_of(wildcards):
     """The weights that a cell is made from."""
     if int(wildcards.checkpoint) not in study.checkpoints:
-        raise WorkflowError(
-            f"update {wildcards.checkpoint} has no checkpoint; checkpoints of study "
-            f"{settings.study!r}: {', '.join(map(str, study.checkpoints))}"
+        fail(
+            f"update {wildcards.checkpoint} has no checkpoint; config/studies/{settings.study}.yaml "
+            f"has checkpoints: {', '.join(map(str, study.checkpoints))}"
         )
     return f"{RUN}/checkpoints/{wildcards.checkpoint}".format(**wildcards)
 
@@ -104,15 +108,6 @@ def checkpoint_of(wildcards):
 def dataset_file(name):
     """The rows of a training set."""
     return f"{STUDY}/data/train/{name}.parquet"
-
-
-def data_config_text(wildcards):
-    """The configuration of a training set or benchmark: what its rows depend on."""
-    known = resolved.datasets if wildcards.side == "train" else resolved.benchmarks
-    chosen = known[wildcards.dataset].model_dump(
-        mode="json", include=set(Chain.model_fields)
-    )
-    return canonical(chosen)
 
 
 def model_memory(wildcards):
@@ -129,14 +124,14 @@ def cells_at(checkpoint):
     """The cells of all runs at one checkpoint."""
     return [
         str(run.cell(Path(STUDY), checkpoint, benchmark))
-        for run in resolved.runs()
+        for run in RUNS
         for benchmark in study.benchmarks
     ]
 
 
 def metrics(wildcards):
     """The training metrics of all runs."""
-    return [str(run.folder(Path(STUDY)) / "metrics.parquet") for run in resolved.runs()]
+    return [str(run.folder(Path(STUDY)) / "metrics.parquet") for run in RUNS]
 
 
 def rule_name(kind, artifact):
@@ -146,7 +141,7 @@ def rule_name(kind, artifact):
 
 def announcement():
     """What is about to be made."""
-    runs = len(resolved.runs())
+    runs = len(RUNS)
     return (
         f"Study {settings.study}: {runs} runs of {study.updates} updates, "
         f"{runs * len(study.benchmarks)} cells, results in {STUDY}"

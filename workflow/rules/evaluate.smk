@@ -29,9 +29,10 @@ rule generate:
         "Generate {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} at {wildcards.checkpoint}: {wildcards.benchmark}"
     shell:
         "python -m respo.evaluation.generate --checkpoint {params.checkpoint:q}"
-        " --benchmark {input.data:q} --samples {params.samples} --temperature {params.temperature}"
-        " --top-p {params.top_p} --max-response-tokens {params.limit} --seed {params.seed}"
-        " --device {params.device:q} --out {output:q} 2>&1 | tee -i {log:q}"
+        " --train {input.train:q} --benchmark {input.data:q} --samples {params.samples}"
+        " --temperature {params.temperature} --top-p {params.top_p}"
+        " --max-response-tokens {params.limit} --seed {params.seed} --device {params.device:q}"
+        " --out {output:q} 2>&1 | tee -i {log:q}"
 
 
 rule score:

@@ -15,9 +15,7 @@ rule initial_config:
         mem_mb=100,
         runtime=5,
     params:
-        text=lambda wildcards: canonical(
-            resolved.initial_config(wildcards.model).model_dump(mode="json")
-        ),
+        text=config_text,
     message:
         "Write the configuration of the initial weights of {wildcards.model}"
     shell:
@@ -67,7 +65,7 @@ rule run_config:
         mem_mb=100,
         runtime=5,
     params:
-        text=run_config_text,
+        text=config_text,
     message:
         "Write the configuration of {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed}"
     shell:

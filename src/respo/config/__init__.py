@@ -8,17 +8,17 @@ from respo.config.load import (
     load_settings,
     load_study,
 )
+from respo.config.outdated import remove_outdated
 from respo.config.study import ResolvedStudy, Run
-from respo.config.yaml import canonical
 
 __all__ = [
     "ResolvedStudy",
     "Run",
-    "canonical",
     "load_data_config",
     "load_initial_config",
     "load_resolved_study",
     "load_run_config",
     "load_settings",
     "load_study",
+    "remove_outdated",
 ]

@@ -34,7 +34,9 @@ M = TypeVar("M", bound=Strict)
 
 def load_settings(path: Path, overrides: dict[str, Any]) -> Settings:
     """Validate `config/config.yaml` with the overrides of the command line laid over it."""
-    return validate(Settings, {**read_yaml(path), **overrides}, path)
+    settings = read_yaml(path)
+    validate(Settings, settings, path)
+    return validate(Settings, {**settings, **overrides}, "--config")
 
 
 def load_study(config: Path, name: str) -> ResolvedStudy:
@@ -50,29 +52,41 @@ def load_study(config: Path, name: str) -> ResolvedStudy:
     path = _named(config / "studies", name, "study")
     study = validate(Study, read_yaml(path), path)
 
-    def load(kind: type[M], folder: str, key: str, names: Iterable[str]) -> dict[str, M]:
-        files = {n: _named(config / folder, n, f"{path}: {key}") for n in dict.fromkeys(names)}
+    def load(kind: type[M], folder: str, names: dict[str, str]) -> dict[str, M]:
+        """Read the files that are named, each with the place that names it."""
+        files = {n: _named(config / folder, n, place) for n, place in names.items()}
         return {n: validate(kind, read_yaml(file), file) for n, file in files.items()}
 
-    extra = study.extra_runs
-    method_names = [*study.methods, *(m for e in extra for m in e.methods)]
-    model_names = [*study.models, *(m for e in extra for m in e.models or ())]
-    methods = load(Method, "methods", "methods", method_names)
-    models = load(Model, "models", "models", model_names)
-    data_names = [study.train_data, *(model.warm_start.data for model in models.values())]
+    methods = load(Method, "methods", _places(study, "methods", path))
+    models = load(Model, "models", _places(study, "models", path))
+    data = {
+        m.warm_start.data: f"{config / 'models' / name}.yaml: warm_start.data"
+        for name, m in models.items()
+    }
     resolved = ResolvedStudy(
         name=name,
         study=study,
-        methods=methods,
+        methods={
+            name: _with_all_parameters(method, config / "methods" / f"{name}.yaml")
+            for name, method in methods.items()
+        },
         models=models,
-        datasets=load(Dataset, "datasets", "train_data", data_names),
-        benchmarks=load(Benchmark, "benchmarks", "benchmarks", study.benchmarks),
+        datasets=load(Dataset, "datasets", data | {study.train_data: f"{path}: train_data"}),
+        benchmarks=load(Benchmark, "benchmarks", _places(study, "benchmarks", path)),
     )
     _check_names(resolved, path)
     _check_runs(resolved, path)
-    for method_name, method in methods.items():
-        _check_objective(method, config / "methods" / f"{method_name}.yaml")
+    _check_prompts(resolved, path)
     return resolved
+
+
+def _places(study: Study, key: str, path: Path) -> dict[str, str]:
+    """Return the names under a key of the study and of its extra runs, with file and key."""
+    places = dict.fromkeys(getattr(study, key), f"{path}: {key}")
+    for index, extra in enumerate(study.extra_runs):
+        for name in getattr(extra, key, None) or ():
+            places.setdefault(name, f"{path}: extra_runs.{index}.{key}")
+    return places
 
 
 def load_resolved_study(path: Path) -> ResolvedStudy:
@@ -112,15 +126,34 @@ def _check_runs(resolved: ResolvedStudy, path: Path) -> None:
         )
 
 
-def _check_objective(method: Method, path: Path) -> None:
+def _check_prompts(resolved: ResolvedStudy, path: Path) -> None:
+    """Refuse prompts that no model of the study could take; shorter ones of a set still train."""
+    for model_name, model in resolved.models.items():
+        limit = model.max_prompt_tokens
+        lengths = {f"benchmarks: {n}": b.prompt_tokens()[1] for n, b in resolved.benchmarks.items()}
+        lengths |= {f"data {n}": d.prompt_tokens()[0] for n, d in resolved.datasets.items()}
+        for what, tokens in lengths.items():
+            if tokens > limit:
+                raise UserError(
+                    f"{path}: {what}: prompts of {tokens} tokens are longer than "
+                    f"max_prompt_tokens {limit} of model {model_name!r}; raise it"
+                )
+
+
+def _with_all_parameters(method: Method, path: Path) -> Method:
+    """Check the parameters and fill in the defaults: what a file leaves out is still told."""
     # Imported here: torch takes seconds to load, and most commands do not need it.
     from respo import objectives
 
+    for name, value in method.parameters.items():
+        if isinstance(value, str) and NUMBER.fullmatch(value):
+            raise UserError(f"{path}: parameters.{name}: {_text_for_number(value)}")
     try:
-        objectives.check_parameters(method.objective, method.parameters)
+        parameters = objectives.check_parameters(method.objective, method.parameters)
     except ValueError as error:
         key = "parameters" if method.objective in objectives.objective_names() else "objective"
         raise UserError(f"{path}: {key}: {error}") from None
+    return method.model_copy(update={"parameters": parameters})
 
 
 def _named(folder: Path, name: str, where: str) -> Path:
@@ -140,7 +173,7 @@ def _suggestion(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def validate(kind: type[M], data: dict[str, Any], path: Path) -> M:
+def validate(kind: type[M], data: dict[str, Any], path: Path | str) -> M:
     """Build a model from plain data.
 
     Raises:
@@ -168,13 +201,17 @@ def _describe(kind: type[BaseModel], problem: ErrorDetails) -> str:
             # Messages of the validators name key and value themselves.
             return f"{key}: {message}" if key else message
         case "float_type" | "int_type" if isinstance(value, str) and NUMBER.fullmatch(value):
-            number = re.sub(r"^([-+]?\d+)[eE]", r"\1.0e", value)
-            return (
-                f"{key}: {value!r} is text to YAML, not a number; write it unquoted, and with a "
-                f"point before an exponent: {number}"
-            )
+            return f"{key}: {_text_for_number(value)}"
         case _:
             return f"{key}: {value!r} is not allowed: {message[0].lower()}{message[1:]}"
+
+
+def _text_for_number(value: str) -> str:
+    number = re.sub(r"^([-+]?\d+)[eE]", r"\1.0e", value)
+    return (
+        f"{value!r} is text to YAML, not a number; write it unquoted, and with a point before an "
+        f"exponent: {number}"
+    )
 
 
 def _model_at(kind: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:

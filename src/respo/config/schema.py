@@ -4,9 +4,16 @@ The YAML files are validated against these models, `config/schema/*.json` (for e
 tables of `config/README.md` are generated from them.
 """
 
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
 T = TypeVar("T")
 
@@ -21,7 +28,16 @@ def _distinct(values: list[T]) -> list[T]:
     return values
 
 
-Name = Annotated[str, Field(pattern=f"^{NAME_PATTERN}$", description="a file name without .yaml")]
+def _scalar(value: Any) -> Any:
+    """Refuse lists and mappings; the objective itself checks type and range."""
+    if isinstance(value, list | dict):
+        raise ValueError(f"{value!r} is not allowed; write a single value")
+    return value
+
+
+Name = Annotated[
+    str, Field(pattern=f"^{NAME_PATTERN}$", max_length=100, description="a file name without .yaml")
+]
 Names = Annotated[list[Name], Field(min_length=1), AfterValidator(_distinct)]
 Positive = Annotated[int, Field(ge=1)]
 Counts = Annotated[list[Positive], Field(min_length=1), AfterValidator(_distinct)]
@@ -33,7 +49,11 @@ TableId = Literal["respo/table1"]
 FigureId = Literal["respo/fig1", "respo/fig3"]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Scalar = float | int | bool | str | None
+Scalar = Annotated[
+    Any,
+    AfterValidator(_scalar),
+    WithJsonSchema({"type": ["number", "boolean", "string", "null"]}),
+]
 
 
 class Strict(BaseModel):
@@ -47,7 +67,10 @@ class Settings(Strict):
 
     study: Name = Field(description="the study to run: a file of config/studies")
     results: str = Field(
-        default="results", min_length=1, description="the folder that all results go to"
+        default="results",
+        # Snakemake reads braces as wildcards.
+        pattern=r"^[^{}\x00-\x1f]+$",
+        description="the folder that all results go to",
     )
     device: str = Field(
         default="cpu",
@@ -68,6 +91,11 @@ class Chain(Strict):
     ] = Field(description="least and greatest number of operators in a prompt")
     rows: Positive = Field(description="number of distinct prompts")
     seed: int = Field(ge=0, lt=2**31, description="seed of the generator")
+
+    def prompt_tokens(self) -> tuple[int, int]:
+        """Tokens of the shortest and of the longest prompt: digits, operators, equals sign."""
+        low, high = (2 * operators + 2 for operators in self.operators)
+        return low, high
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -200,9 +228,9 @@ class Optimizer(Strict):
 
     learning_rate: PositiveFloat = Field(description="constant after the warm-up")
     warmup_updates: int = Field(ge=0, description="updates of linear warm-up; 0 for none")
-    betas: Annotated[list[Fraction], Field(min_length=2, max_length=2)] = Field(
-        description="decay of the two moments"
-    )
+    betas: Annotated[
+        list[Annotated[float, Field(ge=0, lt=1)]], Field(min_length=2, max_length=2)
+    ] = Field(description="decay of the two moments")
     weight_decay: float = Field(ge=0, allow_inf_nan=False, description="decoupled weight decay")
     gradient_clip: PositiveFloat = Field(description="largest norm of the gradient")
 

@@ -1,11 +1,14 @@
 """A study with everything it names: its runs, what each depends on, and where each lies."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 from respo.config.schema import (
     Benchmark,
+    Chain,
     Dataset,
     InitialConfig,
     Method,
@@ -17,6 +20,7 @@ from respo.config.schema import (
     Study,
     Training,
 )
+from respo.config.yaml import canonical
 
 # Folders of results/<study> beside those of the models.
 RESERVED_FOLDERS = ("data", "initial", "tables", "figures", "logs", "benchmarks")
@@ -102,5 +106,39 @@ class ResolvedStudy(Strict):
         policy = self._policy(model)
         return InitialConfig(model=policy, data=self.datasets[policy.warm_start.data])
 
+    def config_texts(
+        self, study_folder: Path, code_hash: Callable[[str], str]
+    ) -> dict[str, Callable[[], str]]:
+        """Return every configuration file of the results folder with the maker of its text.
+
+        Args:
+            study_folder: `results/STUDY`.
+            code_hash: gives the hash of an objective's formula.
+        """
+
+        def run_text(run: Run) -> str:
+            code = code_hash(self.methods[run.method].objective)
+            return _canonical(self.run_config(run, code))
+
+        def data_text(rows: Chain) -> str:
+            return _canonical(rows, include=set(Chain.model_fields))
+
+        texts: dict[str, Callable[[], str]] = {"study.yaml": lambda: _canonical(self)}
+        for side, known in (("train", self.datasets), ("held_out", self.benchmarks)):
+            for name, rows in known.items():
+                texts[f"data/{side}/{name}.yaml"] = partial(data_text, rows)
+        for model in self.models:
+            texts[f"initial/{model}/config.yaml"] = partial(self._initial_text, model)
+        for run in self.runs():
+            texts[f"{run.name}/config.yaml"] = partial(run_text, run)
+        return {str(study_folder / name): text for name, text in texts.items()}
+
+    def _initial_text(self, model: str) -> str:
+        return _canonical(self.initial_config(model))
+
     def _policy(self, model: str) -> Policy:
         return Policy(**{name: getattr(self.models[model], name) for name in Policy.model_fields})
+
+
+def _canonical(model: Strict, include: set[str] | None = None) -> str:
+    return canonical(model.model_dump(mode="json", include=include))

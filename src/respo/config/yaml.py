@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from respo.cli import UserError
+from respo.cli import UserError, explain
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 PLAIN_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
@@ -63,12 +63,17 @@ def read_yaml(path: Path) -> dict[str, Any]:
         value = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_Loader)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
+    except OSError as error:
+        raise UserError(explain(error)) from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 text ({error.reason})") from None
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UserError(f"{path}{line}: {error.problem}") from None
-    except yaml.YAMLError as error:
+    except RecursionError:
+        raise UserError(f"{path}: nested too deeply") from None
+    except (yaml.YAMLError, ValueError, AttributeError) as error:
+        # PyYAML lets the errors of dates, floats and huge integers through as they are.
         raise UserError(f"{path}: {error}") from None
     if not isinstance(value, dict):
         raise UserError(f"{path}: expected keys and values, found {type(value).__name__}")

@@ -1,7 +1,7 @@
 """The task of the laptop study: `3+5*2-7=`, evaluated from left to right modulo 10.
 
 A full solution reasons step by step, `3+5=8;8*2=6;6-7=9;\\boxed{9}`; a direct one only guesses,
-`\\boxed{9}`. Both are short enough for a policy of 75,000 parameters, and reasoning pays.
+`\\boxed{9}`. Both are short enough for a policy of 100,000 parameters, and reasoning pays.
 """
 
 import hashlib
@@ -85,9 +85,10 @@ def distinct_prompts(
         text = prompt(rng, rng.randint(least, greatest))
         if text in found or is_held_out(text) != held_out:
             misses += 1
-            # A long run of misses means that the small spaces are used up.
-            if misses > 1000 * (rows + 10):
+            # So many in a row mean that there are none left (or too few to be worth the search).
+            if misses > 20_000:
                 raise ValueError(f"rows: only {len(found)} distinct prompts were found of {rows}")
             continue
         found[text] = None
+        misses = 0
     return list(found)

@@ -16,6 +16,8 @@ from torch import Tensor
 
 from respo.objectives.parameters import Range
 
+# What is between a log-ratio and a gradient for every objective.
+SHARED = ("advantages.py", "coefficients.py", "loss.py", "ratios.py")
 INPUTS = (
     "log_ratio_BT",
     "mean_log_ratio_B1",
@@ -122,11 +124,13 @@ def check_parameters(name: str, parameters: dict[str, Any]) -> dict[str, float |
 def code_hash(name: str) -> str:
     """Return 12 hex digits that identify the formula of an objective.
 
-    They change with the code of the objective's module and with nothing else: comments, blank
-    lines and docstrings do not count. The file is read anew at each call. Comparable between
-    runs of the same minor version of Python, whose printer of syntax trees it uses.
+    They change with the code of the objective's module and of the modules that every objective
+    goes through, and with nothing else: comments, blank lines and docstrings do not count. The
+    files are read anew at each call. Comparable between runs of the same minor version of Python,
+    whose printer of syntax trees it uses.
     """
-    return source_hash(_source(get(name).function).read_text(encoding="utf-8"))
+    paths = [_source(get(name).function), *(Path(__file__).with_name(n) for n in SHARED)]
+    return source_hash("\n".join(path.read_text(encoding="utf-8") for path in paths))
 
 
 def source_hash(source: str) -> str:

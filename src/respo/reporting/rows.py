@@ -81,6 +81,8 @@ class Contrast(NamedTuple):
         """`resolved` if neither other problems nor the seeds at hand change the sign."""
         if self.low <= 0 <= self.high:
             return "not resolved"
+        if len(self.by_seed) < 2:
+            return "one seed"
         same_sign = all(difference * self.difference > 0 for difference in self.by_seed)
         return "resolved" if same_sign else "seeds disagree"
 

@@ -52,9 +52,9 @@ def test_markdown(full):
     assert {row[0] for row in shown[2:6]} == {"Small & dense"}
     # The differences come after the notes; none within the on-policy block.
     assert [row[1:] for row in shown[8:]] == [
-        ["8", "GSPO - GRPO", "-25.0", "[-25.0, -25.0]", "-25.0", "resolved"],
-        ["8", "ReSPO - GRPO", "-75.0", "[-75.0, -75.0]", "-75.0", "resolved"],
-        ["8", "ReSPO - GSPO", "-50.0", "[-50.0, -50.0]", "-50.0", "resolved"],
+        ["8", "GSPO - GRPO", "-25.0", "[-25.0, -25.0]", "-25.0", "one seed"],
+        ["8", "ReSPO - GRPO", "-75.0", "[-75.0, -75.0]", "-75.0", "one seed"],
+        ["8", "ReSPO - GSPO", "-50.0", "[-50.0, -50.0]", "-50.0", "one seed"],
     ]
     assert "Incomplete" not in text
     assert f"made from results {digest(full)}" in text
@@ -100,7 +100,7 @@ def test_html(full):
          "<b>75.0</b> ± 0.0", "", "1"],
     ]  # fmt: skip
     assert shown[3][4] == "<u>50.0</u> ± 0.0"
-    assert shown[6][2:] == ["GSPO - GRPO", "-25.0", "[-25.0, -25.0]", "-25.0", "resolved"]
+    assert shown[6][2:] == ["GSPO - GRPO", "-25.0", "[-25.0, -25.0]", "-25.0", "one seed"]
     assert "<li>Sampling: temperature 1" in text
     # The page needs no other file.
     assert not re.search("(src|href)=", text)

@@ -27,7 +27,8 @@ CONTRASTS = (
     "In percentage points, with 95 % percentile intervals from the same replicates (paired by "
     "problem; not corrected for the number of comparisons). Resolved: the interval excludes zero, "
     "so other problems would hardly change the sign, and the difference has this sign at every "
-    "training seed. Where the seeds disagree, or are few, more of them must decide."
+    "training seed, of which there are two or more. Where seeds disagree or there is one, more of "
+    "them must decide."
 )
 CONTRASTS_HEADER = ["Model", "N", "Difference", "Points", "95 % interval", "By seed", "Verdict"]
 COUNTS = ("responses", "unparsed", "timed_out", "failed", "truncated")
