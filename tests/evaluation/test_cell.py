@@ -1,3 +1,4 @@
+import hashlib
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from respo.files import sha256_of, write_parquet
 PROVENANCE = {
     "verifier": {"name": "strict_box", "version": "1"},
     "generations_sha256": "g",
-    "generations": {"checkpoint_sha256": "c"},
+    "generations": {"checkpoint_sha256": "w"},
 }
 
 # Problem b: 1 of 2 correct, problem a: 0 of 2.
@@ -37,11 +38,22 @@ ADDRESS = {
 }
 
 
+CONFIG = "staleness: 8\nseed: 1\ntraining:\n  updates: 128\n"
+
+
+def train(config: str = CONFIG, **changes: object) -> str:
+    """Text of the `train.json` of a run with this configuration."""
+    config_sha256 = hashlib.sha256(config.encode()).hexdigest()
+    checkpoints = {"96": "w", "128": "v"}
+    complete = {"update": 128, "config_sha256": config_sha256, "checkpoints": checkpoints}
+    return json.dumps(complete | changes)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "config.yaml").write_text("model: x\n")
-    (tmp_path / "train.json").write_text(json.dumps({"checkpoints": {"96": "w", "48": "v"}}))
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    (tmp_path / "train.json").write_text(train())
     return tmp_path
 
 
@@ -53,8 +65,10 @@ def arguments() -> list[str]:
     ]
 
 
-def make(monkeypatch: pytest.MonkeyPatch, rows: list[dict] = ROWS) -> dict:
-    write_parquet(Path("scores.parquet"), pa.Table.from_pylist(rows), PROVENANCE)
+def make(
+    monkeypatch: pytest.MonkeyPatch, rows: list[dict] = ROWS, provenance: dict = PROVENANCE
+) -> dict:
+    write_parquet(Path("scores.parquet"), pa.Table.from_pylist(rows), provenance)
     monkeypatch.setattr(sys, "argv", ["cell", *arguments()])
     main()
     return json.loads(Path("cell.json").read_text())
@@ -88,10 +102,71 @@ def test_cell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {"respo", "code", "python", "numpy"} <= made_from["environment"].keys()
 
 
-def test_checkpoint_hash_is_optional(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for text in ("{}", '{"checkpoints": {"48": "v"}}'):
-        (folder / "train.json").write_text(text)
-        assert make(monkeypatch)["made_from"]["checkpoint_sha256"] is None
+@pytest.mark.parametrize("provenance", [{}, {"generations": {}}, {"generations": "?"}])
+def test_scores_may_not_say_whose_they_are(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, provenance: dict
+) -> None:
+    assert make(monkeypatch, provenance=provenance)["made_from"]["checkpoint_sha256"] == "w"
+
+
+def test_scores_of_another_checkpoint(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit) as caught:
+        make(monkeypatch, provenance={"generations": {"checkpoint_sha256": "v"}})
+    assert str(caught.value.code) == (
+        "error: scores.parquet: checkpoint_sha256: the responses are not of the checkpoint that "
+        "train.json names for update 96; delete the file and its generations, and start again"
+    )
+    assert not Path("cell.json").exists()
+
+
+ANEW = "delete train.json and start again: the run is trained anew"
+
+
+@pytest.mark.parametrize(
+    ("config", "record", "message"),
+    [
+        (CONFIG + "\n", train(), "train.json: config_sha256: is not that of config.yaml"),
+        (CONFIG, train(config_sha256=None), "train.json: config_sha256: is not that of config"),
+        (CONFIG, "[]", "train.json: checkpoints: is missing"),
+        (CONFIG, train(checkpoints={"128": "v"}), "no hash for update 96; there are 128"),
+        (CONFIG, train(update=64), "train.json: update: the training ended at update 64 of 128"),
+        (CONFIG, train(update=None), "the training ended at update None of 128"),
+    ],
+)
+def test_a_run_that_is_not_what_it_says(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, config: str, record: str, message: str
+) -> None:
+    (folder / "config.yaml").write_text(config)
+    (folder / "train.json").write_text(record)
+    with pytest.raises(SystemExit) as caught:
+        make(monkeypatch)
+    assert message in str(caught.value.code)
+    assert str(caught.value.code).endswith(ANEW)
+    assert not Path("cell.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (CONFIG.replace("seed: 1", "seed: 2"), "config.yaml: seed: is 2, but --seed is 1; give"),
+        (CONFIG.replace("staleness: 8", ""), "staleness: is None, but --staleness is 8; give"),
+        ("staleness: 8\nseed: 1\n", "update 128 of None, which config.yaml asks for"),
+        ("staleness: 8\nseed: 1\ntraining: x\n", "update 128 of None, which config.yaml asks for"),
+        ("- 1", "config.yaml: holds no configuration of a run; delete it and start again"),
+        ("a: [", "config.yaml: holds no configuration of a run"),
+        ("[" * 5000, "config.yaml: holds no configuration of a run"),
+        ("a: 2020-99-99", "config.yaml: holds no configuration of a run"),
+    ],
+)
+def test_a_configuration_of_something_else(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, config: str, message: str
+) -> None:
+    (folder / "config.yaml").write_text(config)
+    (folder / "train.json").write_text(train(config))
+    with pytest.raises(SystemExit) as caught:
+        make(monkeypatch)
+    assert message in str(caught.value.code)
+    assert "\n" not in str(caught.value.code)
 
 
 @pytest.mark.parametrize(
@@ -127,10 +202,13 @@ def test_missing_scores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "scores.parquet: No such file" in str(caught.value.code)
 
 
-def test_imports_nothing_heavy() -> None:
+def test_nothing_heavy_is_imported(folder: Path) -> None:
+    write_parquet(Path("scores.parquet"), pa.Table.from_pylist(ROWS), PROVENANCE)
     code = (
-        "import sys, respo.evaluation.cell;"
+        "import sys; from respo.evaluation.cell import main; main();"
         "print({'torch', 'sympy', 'math_verify', 'scipy', 'pydantic'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments()], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "set()"

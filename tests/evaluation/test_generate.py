@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,76 @@ def test_the_same_again_gives_the_same_bytes(checkpoint, benchmark_file, tmp_pat
     for name in ("first", "second"):
         run(monkeypatch, checkpoint, benchmark_file, tmp_path / name)
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+def train_json(tmp_path: Path, content: object) -> Path:
+    path = tmp_path / "train.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_the_weights_that_were_trained_are_sampled(
+    checkpoint, benchmark_file, tmp_path, monkeypatch
+):
+    train = train_json(tmp_path, {"checkpoints": {"checkpoint": policy_hash(checkpoint)}})
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", train=train)
+    assert (tmp_path / "out").exists()
+    # The folder's name counts, however it is written.
+    monkeypatch.chdir(checkpoint)
+    run(monkeypatch, Path(), benchmark_file, tmp_path / "again", train=train)
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "out").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("flip", "it was changed or damaged after training; "),
+        ("delete the weights", "the checkpoint is missing; "),
+        ("delete the folder", "the checkpoint is missing; "),
+    ],
+)
+def test_a_checkpoint_that_was_touched_is_refused(
+    checkpoint, benchmark_file, tmp_path, monkeypatch, damage, message
+):
+    train = train_json(tmp_path, {"checkpoints": {"96": policy_hash(checkpoint)}})
+    copy = tmp_path / "96"
+    shutil.copytree(checkpoint, copy)
+    weights = copy / "model.safetensors"
+    if damage == "flip":
+        content = bytearray(weights.read_bytes())
+        content[-1] ^= 1
+        weights.write_bytes(content)
+    elif damage == "delete the weights":
+        weights.unlink()
+    else:
+        shutil.rmtree(copy)
+    with pytest.raises(SystemExit) as stopped:
+        run(monkeypatch, copy, benchmark_file, tmp_path / "out", train=train)
+    assert str(stopped.value).startswith(f"error: {copy}: the checkpoint is ")
+    assert message in str(stopped.value)
+    assert f"delete {train} and start again: the run is trained anew" in str(stopped.value)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([], "checkpoints: is missing or not a map"),
+        ({}, "checkpoints: is missing or not a map"),
+        ({"checkpoints": ["96"]}, "checkpoints: is missing or not a map"),
+        ({"checkpoints": {}}, "no hash for update checkpoint; there are none"),
+        ({"checkpoints": {"checkpoint": 1}}, "no hash for update checkpoint; there are checkpoint"),
+    ],
+)
+def test_a_train_json_of_another_shape(
+    checkpoint, benchmark_file, tmp_path, monkeypatch, content, message
+):
+    train = train_json(tmp_path, content)
+    with pytest.raises(SystemExit) as stopped:
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", train=train)
+    assert str(stopped.value).startswith(f"error: {train}: checkpoints: ")
+    assert message in str(stopped.value)
+    assert f"delete {train} and start again" in str(stopped.value)
 
 
 def test_any_part_can_be_sampled_again(checkpoint, monkeypatch):

@@ -1,15 +1,19 @@
 """Sum up the scores of one checkpoint on one benchmark, as one cell of a table.
 
 The cell holds pass@1 with its cluster-bootstrap standard error, the counts behind it, and the
-hashes of everything it was made from.
+hashes of everything it was made from. Scores, configuration and training that do not belong
+together are refused.
 """
 
 import argparse
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from respo.cli import UserError, command
-from respo.files import environment, read_json, sha256_of, write_json
+from respo.evaluation.trained import anew, checkpoint_hash, read_train
+from respo.files import environment, sha256_of, write_json
 from respo.statistics import cluster_bootstrap, pass_at_1
 from respo.statistics.scores import Scores, read_scores
 
@@ -28,18 +32,19 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, required=True)
     options = parser.parse_args()
 
+    checkpoint = _check_run(options)
     try:
         scores = read_scores(options.scores)
     except ValueError as error:
         raise UserError(str(error)) from None
     _check_complete(options.scores, scores)
+    _check_checkpoint(options, scores, checkpoint)
     address = {
         name: getattr(options, name)
         for name in ("study", "model", "method", "staleness", "seed", "update", "benchmark")
     }
-    write_json(
-        options.out, {**address, **summarize(scores), "made_from": _made_from(options, scores)}
-    )
+    made_from = _made_from(options, scores, checkpoint)
+    write_json(options.out, {**address, **summarize(scores), "made_from": made_from})
 
 
 def summarize(scores: Scores) -> dict[str, Any]:
@@ -77,14 +82,60 @@ def _check_complete(path: Path, scores: Scores) -> None:
         )
 
 
-def _made_from(options: argparse.Namespace, scores: Scores) -> dict[str, Any]:
+def _check_run(options: argparse.Namespace) -> str:
+    """Check that the run is the one asked for, and complete; return its checkpoint's hash."""
+    train, remedy = read_train(options.train), anew(options.train)
+    if train.get("config_sha256") != sha256_of(options.run_config):
+        raise UserError(
+            f"{options.train}: config_sha256: is not that of {options.run_config}, which was "
+            f"changed after training; {remedy}"
+        )
+    config = _read_config(options.run_config)
+    for key in ("seed", "staleness"):
+        if config.get(key) != getattr(options, key):
+            raise UserError(
+                f"{options.run_config}: {key}: is {config.get(key)!r}, but --{key} is "
+                f"{getattr(options, key)}; give the configuration of the run with this {key}"
+            )
+    training = config.get("training")
+    updates = training.get("updates") if isinstance(training, dict) else None
+    if updates is None or train.get("update") != updates:
+        raise UserError(
+            f"{options.train}: update: the training ended at update {train.get('update')!r} of "
+            f"{updates!r}, which {options.run_config} asks for; {remedy}"
+        )
+    return checkpoint_hash(options.train, train, str(options.update))
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    """Read what the trainer has validated: not with the schema, whose import takes longer."""
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, ValueError, AttributeError, RecursionError):
+        config = None
+    if not isinstance(config, dict):
+        raise UserError(f"{path}: holds no configuration of a run; delete it and start again")
+    return config
+
+
+def _check_checkpoint(options: argparse.Namespace, scores: Scores, checkpoint: str) -> None:
+    """Check, where the scores tell, that the responses are of the checkpoint of this run."""
+    generations = scores.made_from.get("generations")
+    found = generations.get("checkpoint_sha256") if isinstance(generations, dict) else None
+    if found is not None and found != checkpoint:
+        raise UserError(
+            f"{options.scores}: checkpoint_sha256: the responses are not of the checkpoint that "
+            f"{options.train} names for update {options.update}; delete the file and its "
+            "generations, and start again"
+        )
+
+
+def _made_from(options: argparse.Namespace, scores: Scores, checkpoint: str) -> dict[str, Any]:
     """Gather hashes and versions: of this step, and under ``scores`` those of the steps before."""
-    train = read_json(options.train)
-    checkpoints = train.get("checkpoints", {}) if isinstance(train, dict) else {}
     return {
         "scores_sha256": sha256_of(options.scores),
         "run_config_sha256": sha256_of(options.run_config),
-        "checkpoint_sha256": checkpoints.get(str(options.update)),
+        "checkpoint_sha256": checkpoint,
         "verifier": scores.made_from.get("verifier"),
         "environment": environment("numpy", "pyarrow"),
         "scores": scores.made_from,

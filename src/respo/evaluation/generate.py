@@ -1,7 +1,8 @@
 """Sample responses of a checkpoint to the prompts of a benchmark.
 
 The random numbers of a response derive from the seed, the problem's id and the sample's number
-alone, so any part of a benchmark can be sampled again with the same result.
+alone, so any part of a benchmark can be sampled again with the same result. With --train, weights
+that are not those that the training wrote are refused.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor
 
 from respo.cli import UserError, command
+from respo.evaluation.trained import anew, checkpoint_hash, read_train
 from respo.files import environment, read_parquet, sha256_of, write_parquet
 from respo.policy import Policy, load_policy, policy_hash, sample
 
@@ -43,6 +45,11 @@ def main() -> None:
         prog="python -m respo.evaluation.generate", description=__doc__
     )
     parser.add_argument("--checkpoint", type=Path, required=True, help="Hugging Face folder")
+    parser.add_argument(
+        "--train",
+        type=Path,
+        help="train.json of the run: names the hash of each checkpoint by its folder's name",
+    )
     parser.add_argument("--benchmark", type=Path, required=True, help="rows of id, prompt, answer")
     parser.add_argument("--samples", type=_positive, required=True, help="responses per problem")
     parser.add_argument("--temperature", type=_temperature, required=True)
@@ -55,6 +62,8 @@ def main() -> None:
 
     # One process per core is faster than two threads in one.
     torch.set_num_threads(1)
+    if options.train:
+        _check_untouched(options.checkpoint, options.train)
     problems = read_problems(options.benchmark)
     policy = load_policy(options.checkpoint, _device(options.device))
     prompts = _encode(options, policy, problems)
@@ -169,6 +178,20 @@ class _Progress:
         self.last = now
         left = (now - self.started) * (self.total - done) / done
         print(f"{done}/{self.total} responses  {left:.0f} s left", file=sys.stderr, flush=True)
+
+
+def _check_untouched(checkpoint: Path, train: Path) -> None:
+    """Refuse weights that are not those that the training wrote after this update."""
+    expected = checkpoint_hash(train, read_train(train), checkpoint.absolute().name)
+    try:
+        untouched = policy_hash(checkpoint) == expected
+    except UserError:
+        raise UserError(f"{checkpoint}: the checkpoint is missing; {anew(train)}") from None
+    if not untouched:
+        raise UserError(
+            f"{checkpoint}: the checkpoint is not the one that {train} names: it was changed or "
+            f"damaged after training; {anew(train)}"
+        )
 
 
 def _encode(
