@@ -1,9 +1,10 @@
 """Trainer states: everything that continuing needs, safe against being killed at any moment.
 
 A state is a folder ``<update>/`` with ``tensors.safetensors`` and ``state.json``, written under a
-temporary name and renamed. The JSON holds the SHA-256 of the tensors, so a state that is not whole
-is recognised; the one before it is kept for that case. Nothing is flushed to disk explicitly: a
-kill does not lose what was written, and what a power cut loses the hash detects.
+temporary name and renamed. The JSON holds a SHA-256 of the tensors and of all else that it says, so
+a state that is not whole or was changed is recognised; the one before it is kept for that case.
+Nothing is flushed to disk explicitly: a kill does not lose what was written, and what a power cut
+loses the hash detects.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,16 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 KEEP = 2
+# What reading a damaged state may raise; RecursionError comes from JSON that is nested too deeply.
+DAMAGE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    SafetensorError,
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,19 @@ def save_state(folder: Path, update: int, identity: dict[str, str], state: State
         update: policy updates done.
         identity: hashes of all that the run is made from.
         state: what to save.
+
+    Raises:
+        OSError: it cannot be written; ``filename`` is the folder.
     """
+    try:
+        _save(folder, update, identity, state)
+    except OSError as error:
+        # Say the folder that the user knows; a write to a full disk names no file at all.
+        error.filename = str(folder)
+        raise
+
+
+def _save(folder: Path, update: int, identity: dict[str, str], state: State) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     # The lock admits one trainer: whatever is temporary was left behind by a killed one.
     for left_over in folder.glob(".tmp-*"):
@@ -48,14 +71,8 @@ def save_state(folder: Path, update: int, identity: dict[str, str], state: State
     temporary.mkdir()
     data = safetensors.torch.save(state.tensors)
     (temporary / "tensors.safetensors").write_bytes(data)
-    text = json.dumps(
-        {
-            "update": update,
-            "identity": identity,
-            "tensors_sha256": hashlib.sha256(data).hexdigest(),
-            "values": state.values,
-        }
-    )
+    content = {"update": update, "identity": identity, "values": state.values}
+    text = json.dumps({**content, "sha256": _hash(data, content)})
     (temporary / "state.json").write_text(text, encoding="utf-8")
     final = folder / str(update)
     if final.exists():
@@ -65,20 +82,27 @@ def save_state(folder: Path, update: int, identity: dict[str, str], state: State
         shutil.rmtree(old)
 
 
-def load_state(folder: Path, identity: dict[str, str]) -> State | None:
+def load_state(folder: Path, identity: dict[str, str], needed: Collection[str]) -> State | None:
     """Return the newest whole state that was made from the same inputs, or None.
 
     States that cannot be used are told on standard error.
+
+    Args:
+        folder: of the states of a run.
+        identity: as it was saved.
+        needed: keys that the values of a whole state have.
     """
     for candidate in _newest_first(folder):
         try:
-            header = json.loads((candidate / "state.json").read_text(encoding="utf-8"))
+            content = json.loads((candidate / "state.json").read_text(encoding="utf-8"))
             data = (candidate / "tensors.safetensors").read_bytes()
-            if hashlib.sha256(data).hexdigest() != header["tensors_sha256"]:
-                raise ValueError("the tensors do not match their hash")
-            differing = list(_differing(header["identity"], identity))
-            state = State(safetensors.torch.load(data), header["values"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+            if content.pop("sha256") != _hash(data, content):
+                raise ValueError("it does not match its hash")
+            if missing := sorted(set(needed) - content["values"].keys()):
+                raise ValueError(f"value {missing[0]} is missing")
+            differing = list(_differing(content["identity"], identity))
+            state = State(safetensors.torch.load(data), content["values"])
+        except DAMAGE as error:
             print(f"{candidate}: not a whole state ({error}); skipped", file=sys.stderr)
             continue
         if differing:
@@ -89,6 +113,13 @@ def load_state(folder: Path, identity: dict[str, str]) -> State | None:
             return None
         return state
     return None
+
+
+def _hash(data: bytes, content: dict[str, Any]) -> str:
+    """SHA-256 of the tensors' file and of the canonical JSON of all else."""
+    sha256 = hashlib.sha256(data)
+    sha256.update(json.dumps(content, sort_keys=True).encode())
+    return sha256.hexdigest()
 
 
 def _newest_first(folder: Path) -> list[Path]:
