@@ -6,7 +6,7 @@ import safetensors.torch
 import torch
 
 from respo.cli import UserError
-from respo.policy import forward, load_policy, policy_hash, save_policy
+from respo.policy import forward, load_policy, policy_hash, save_policy, text_files
 
 IDS_BT = torch.arange(2, 20)[None]
 
@@ -30,6 +30,8 @@ def test_round_trip_bit_for_bit(policy, folder, tmp_path):
     save_policy(loaded, tmp_path / "again")
     for path in folder.iterdir():
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
+    files = {path.name: path.read_bytes() for path in folder.glob("*.json")}
+    assert text_files(loaded) == files
 
 
 def test_weights_that_are_trained_are_saved(policy, folder):

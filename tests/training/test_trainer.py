@@ -15,7 +15,7 @@ from respo.training.local import trainer as trainer_module
 from respo.training.local.interrupt import Interrupt
 from respo.training.local.metrics import METRICS
 from respo.training.local.prompts import Prompts
-from respo.training.local.trainer import Trainer
+from respo.training.local.trainer import Trainer, is_intact
 
 # What does not depend on the kind of network is tested with one kind.
 DENSE = pytest.mark.parametrize("initial", [0], indirect=True, ids=["dense"])
@@ -233,7 +233,7 @@ def test_other_inputs_start_anew(
 
 
 @DENSE
-@pytest.mark.parametrize("damage", ["change", "delete"])
+@pytest.mark.parametrize("damage", ["change", "delete", "config.json", "tokenizer.json"])
 def test_a_lost_checkpoint_starts_anew(
     tmp_path: Path, make_trainer: MakeTrainer, capsys: pytest.CaptureFixture[str], damage: str
 ) -> None:
@@ -241,13 +241,18 @@ def test_a_lost_checkpoint_starts_anew(
     checkpoint = tmp_path / "checkpoints" / "3"
     if damage == "delete":
         shutil.rmtree(checkpoint)
+    elif damage.endswith(".json"):  # one character: still a configuration, still a tokenizer
+        text = (checkpoint / damage).read_text()
+        changed = text.replace("10000.0", "10001.0").replace('"-": 15', '"~": 15')
+        assert changed != text
+        (checkpoint / damage).write_text(changed)
     else:
         (checkpoint / "model.safetensors").write_bytes(b"0")
     again = train(make_trainer(tmp_path))
     assert_same(again, unbroken)
     assert again.restarts == 0
     assert "the checkpoint is missing or was changed" in capsys.readouterr().err
-    assert policy_hash(checkpoint) == unbroken.checkpoints["3"]
+    assert is_intact(checkpoint, unbroken.checkpoints["3"], unbroken.policy)
 
 
 @DENSE

@@ -1,10 +1,12 @@
 """The policy: a small Qwen3 on plain tensors, fast on one thread.
 
-Everything works on the weights of a Hugging Face checkpoint directly, in exact agreement with
-transformers, which takes seconds to import and is needed only to draw new weights.
+transformers' Qwen3 classes define the network and draw the initial weights. The forward pass is our
+own, on the weights of a Hugging Face checkpoint, for speed: transformers takes seconds to import,
+and its generation is several times slower on small models (``benchmarks/sampler.py``). Tests hold
+logits and gradients equal to those of transformers' classes.
 """
 
-from respo.policy.checkpoint import load_policy, policy_hash, save_policy
+from respo.policy.checkpoint import load_policy, policy_hash, save_policy, text_files
 from respo.policy.create import create_policy
 from respo.policy.sampler import Samples, sample
 from respo.policy.sequences import forward, forward_with_routes, token_log_probs
@@ -23,5 +25,6 @@ __all__ = [
     "policy_hash",
     "sample",
     "save_policy",
+    "text_files",
     "token_log_probs",
 ]

@@ -39,20 +39,27 @@ def save_policy(policy: Policy, folder: Path) -> None:
     Raises:
         OSError: it cannot be written; ``filename`` is the folder.
     """
+    weights = safetensors.torch.save(split_experts(policy.weights), {"format": "pt"})
+    with atomic_folder(folder) as temporary:
+        for name, content in (text_files(policy) | {WEIGHTS: weights}).items():
+            (temporary / name).write_bytes(content)
+
+
+def text_files(policy: Policy) -> dict[str, bytes]:
+    """Name and content of every file that `save_policy` writes, but the weights.
+
+    Training does not change them.
+    """
     generation = {
         "eos_token_id": policy.tokenizer.eos_id,
         "pad_token_id": policy.tokenizer.pad_id,
     }
-    weights = safetensors.torch.save(split_experts(policy.weights), {"format": "pt"})
-    with atomic_folder(folder) as temporary:
-        for name, content in {
-            "config.json": _json(policy.config),
-            "generation_config.json": _json(generation),
-            "tokenizer.json": policy.tokenizer.backend.to_str(pretty=True).encode(),
-            "tokenizer_config.json": _json(policy.tokenizer.config),
-            WEIGHTS: weights,
-        }.items():
-            (temporary / name).write_bytes(content)
+    return {
+        "config.json": _json(policy.config),
+        "generation_config.json": _json(generation),
+        "tokenizer.json": policy.tokenizer.backend.to_str(pretty=True).encode(),
+        "tokenizer_config.json": _json(policy.tokenizer.config),
+    }
 
 
 def load_policy(folder: Path, device: str | torch.device = "cpu") -> Policy:

@@ -18,8 +18,9 @@ from respo.cli import UserError, command
 from respo.config import load_run_config
 from respo.config.schema import RunConfig
 from respo.files import environment, read_json, sha256_of, write_json, write_parquet
-from respo.policy import load_policy, policy_hash
+from respo.policy import Policy
 from respo.training.local.device import check_device, device_name, peak_memory_mb
+from respo.training.local.initial import load_initial
 from respo.training.local.interrupt import Interrupt
 from respo.training.local.lock import exclusive
 from respo.training.local.metrics import branches_table, metrics_table
@@ -43,10 +44,11 @@ def main() -> None:
     # One thread: runs are many and small, and side by side they use all cores.
     torch.set_num_threads(1)
     run = options.config.parent
+    policy, initial_sha256 = load_initial(options.initial, options.device)
     identity = {
         "config_sha256": sha256_of(options.config),
         "data_sha256": sha256_of(options.data),
-        "initial_sha256": policy_hash(options.initial),
+        "initial_sha256": initial_sha256,
     }
 
     def tell_waiting(holder: str) -> None:
@@ -56,10 +58,10 @@ def main() -> None:
         interrupt.stop(f"{run}: stopped waiting")
 
     with exclusive(run / ".lock", tell_waiting, leave_if_asked):
-        if is_finished(run, identity):
+        if is_finished(run, config, policy, identity):
             print(f"{run}: is trained already", file=sys.stderr)
         else:
-            train(run, config, identity, options, interrupt)
+            train(run, config, policy, identity, options, interrupt)
         # Nothing to continue any more: started without its outputs, the run is trained anew.
         shutil.rmtree(states(run), ignore_errors=True)
 
@@ -67,12 +69,16 @@ def main() -> None:
 def train(
     run: Path,
     config: RunConfig,
+    policy: Policy,
     identity: dict[str, str],
     options: argparse.Namespace,
     interrupt: Interrupt,
 ) -> None:
-    """Train from the newest state on and write the results."""
-    policy = load_policy(options.initial, options.device)
+    """Train from the newest state on and write the results.
+
+    Raises:
+        UserError: training ended elsewhere than at the last update.
+    """
     prompts = load_prompts(options.data, policy.tokenizer, config.model.max_prompt_tokens)
     if prompts.dropped:
         print(
@@ -82,6 +88,11 @@ def train(
         )
     trainer = Trainer(run, config, policy, prompts, identity)
     trainer.train(interrupt)
+    if trainer.update != config.training.updates:
+        raise UserError(
+            f"{run}: training ended at update {trainer.update} instead of "
+            f"{config.training.updates}; delete {states(run)} and start again"
+        )
     metrics = metrics_table(trainer.metrics)
     branches = branches_table(trainer.metrics, trainer.branches_USKN)
     write_parquet(run / "metrics.parquet", metrics, identity)
@@ -104,18 +115,26 @@ def train(
     )
 
 
-def is_finished(run: Path, identity: dict[str, str]) -> bool:
-    """Tell whether all results of a training from the same inputs are there."""
+def is_finished(run: Path, config: RunConfig, policy: Policy, identity: dict[str, str]) -> bool:
+    """Tell whether all results of a whole training from the same inputs are there.
+
+    ``policy`` holds the initial weights.
+    """
     outputs = [run / "train.json", run / "metrics.parquet", run / "branches.parquet"]
     if not all(path.is_file() for path in outputs):
         return False
+    expected = {**identity, "update": config.training.updates}
     try:
-        found: dict[str, Any] = read_json(run / "train.json")
-    except UserError:
+        found = read_json(run / "train.json")
+        same = {key: found[key] for key in expected} == expected
+        checkpoints: dict[str, Any] = dict(found["checkpoints"])
+    except (UserError, KeyError, TypeError, ValueError):  # damaged, or of another shape
         return False
-    return {key: found.get(key) for key in identity} == identity and all(
-        is_intact(run / "checkpoints" / update, sha256)
-        for update, sha256 in found["checkpoints"].items()
+    kept = {str(update) for update in config.training.checkpoints}
+    return (
+        same
+        and checkpoints.keys() == kept
+        and all(is_intact(run / "checkpoints" / u, checkpoints[u], policy) for u in kept)
     )
 
 

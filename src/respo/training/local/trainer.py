@@ -11,7 +11,7 @@ from torch import Tensor
 
 from respo.cli import UserError
 from respo.config.schema import RunConfig
-from respo.policy import Policy, policy_hash, save_policy
+from respo.policy import Policy, policy_hash, save_policy, text_files
 from respo.training.local.interrupt import Interrupt
 from respo.training.local.metrics import METRICS, no_branches
 from respo.training.local.optimizer import AdamW
@@ -23,6 +23,7 @@ from respo.training.local.state import State, load_state, save_state
 from respo.training.local.update import policy_update
 
 SAVE_SECONDS = 5.0
+COUNTERS = ("update", "checkpoints", "seconds", "tokens", "restarts")
 
 
 class Trainer:
@@ -150,13 +151,7 @@ class Trainer:
             "metrics": torch.tensor(rows, dtype=torch.float64),
             "branches": self.branches_USKN,
         }
-        values: dict[str, Any] = {
-            "update": self.update,
-            "checkpoints": self.checkpoints,
-            "seconds": self.seconds,
-            "tokens": self.tokens,
-            "restarts": self.restarts,
-        }
+        values: dict[str, Any] = {name: getattr(self, name) for name in COUNTERS}
         # A rollout batch that is used up is not needed again.
         if self._rollout is not None and self.update % self._config.staleness:
             tensors |= {f"rollout.{n}": t for n, t in self._rollout.responses.tensors().items()}
@@ -168,7 +163,7 @@ class Trainer:
         # The lock admits one trainer: what is half-written was left behind by a killed one.
         for left_over in [*self._run.glob(".*.part"), *self._run.glob("checkpoints/.*.part")]:
             shutil.rmtree(left_over) if left_over.is_dir() else left_over.unlink()
-        state = load_state(self._states, self._identity)
+        state = load_state(self._states, self._identity, COUNTERS)
         if state is None or not self._checkpoints_intact(state.values["checkpoints"]):
             shutil.rmtree(self._run / "checkpoints", ignore_errors=True)
             return
@@ -194,7 +189,11 @@ class Trainer:
 
     def _checkpoints_intact(self, checkpoints: dict[str, str]) -> bool:
         folder = self._run / "checkpoints"
-        broken = [u for u, sha256 in checkpoints.items() if not is_intact(folder / u, sha256)]
+        broken = [
+            update
+            for update, sha256 in checkpoints.items()
+            if not is_intact(folder / update, sha256, self.policy)
+        ]
         if broken:
             print(
                 f"{folder / broken[0]}: the checkpoint is missing or was changed; training starts "
@@ -209,10 +208,19 @@ def states(run: Path) -> Path:
     return run / "checkpoints" / "state"
 
 
-def is_intact(folder: Path, sha256: str) -> bool:
-    """Tell whether a checkpoint's weights are there and are those that were written."""
-    weights = folder / "model.safetensors"
-    return weights.is_file() and policy_hash(folder) == sha256
+def is_intact(folder: Path, sha256: str, policy: Policy) -> bool:
+    """Tell whether all files of a checkpoint are there and are those that were written.
+
+    Args:
+        folder: the checkpoint.
+        sha256: hash of its weights.
+        policy: of the same run, at any update: only weights differ.
+    """
+    files = text_files(policy)
+    if not all((folder / name).is_file() for name in ("model.safetensors", *files)):
+        return False
+    same = all((folder / name).read_bytes() == content for name, content in files.items())
+    return same and policy_hash(folder) == sha256
 
 
 def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
