@@ -3,7 +3,8 @@
 Random weights, then supervised steps on demonstrations of the task: the loss is the mean negative
 log-probability of the response's tokens, the end-of-sequence token included. AdamW(0.9, 0.95),
 weight decay 0.01, gradient clip 1; 50 steps of linear warm-up, then a cosine down to a tenth of the
-peak rate. Written: ``weights/`` in Hugging Face format and, last, ``initial.json``.
+peak rate. Written: ``weights/`` in Hugging Face format and, last, ``initial.json``. A second start
+waits for the first and has nothing to do when the weights of its inputs are there.
 
 Two threads share the micro-batches of a step, since all runs wait for this one job. Gradients are
 added in a fixed order: the result does not depend on the threads.
@@ -13,6 +14,7 @@ import argparse
 import dataclasses
 import math
 import random
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,11 +24,13 @@ from torch import Tensor
 
 from respo.cli import UserError, command
 from respo.config import load_initial_config
-from respo.config.schema import WarmStart
+from respo.config.schema import InitialConfig, WarmStart
 from respo.data import chain
 from respo.files import environment, sha256_of, write_json
 from respo.policy import Policy, Tokenizer, create_policy, policy_hash, save_policy, token_log_probs
 from respo.training.local.device import check_device
+from respo.training.local.initial import RECORD, WEIGHTS, is_made
+from respo.training.local.lock import exclusive
 from respo.training.local.optimizer import AdamW
 from respo.training.local.progress import Progress
 from respo.training.local.prompts import Prompt, Prompts, load_prompts
@@ -55,6 +59,20 @@ def main() -> None:
     config = load_initial_config(options.config)
     check_device(options.device)
     torch.set_num_threads(1)
+    inputs = {"config_sha256": sha256_of(options.config), "data_sha256": sha256_of(options.data)}
+
+    def tell_waiting(holder: str) -> None:
+        print(f"{options.out}: is being made by {holder}; waiting for it", file=sys.stderr)
+
+    with exclusive(options.out / ".lock", tell_waiting, lambda: None):
+        if is_made(options.out, inputs):
+            print(f"{options.out}: the initial weights are made already", file=sys.stderr)
+        else:
+            make(config, inputs, options)
+
+
+def make(config: InitialConfig, inputs: dict[str, str], options: argparse.Namespace) -> None:
+    """Draw the weights, train them and write them."""
     start = time.perf_counter()
     model = config.model
     policy = create_policy(
@@ -67,13 +85,12 @@ def main() -> None:
     prompts = load_prompts(options.data, policy.tokenizer, model.max_prompt_tokens)
     name = "/".join(options.out.resolve().parts[-3:])
     policy, loss = warm_start(policy, prompts, model.warm_start, name)
-    save_policy(policy, options.out / "weights")
+    save_policy(policy, options.out / WEIGHTS)
     write_json(
-        options.out / "initial.json",
+        options.out / RECORD,
         {
-            "config_sha256": sha256_of(options.config),
-            "data_sha256": sha256_of(options.data),
-            "weights_sha256": policy_hash(options.out / "weights"),
+            **inputs,
+            "weights_sha256": policy_hash(options.out / WEIGHTS),
             "steps": model.warm_start.steps,
             "loss": loss,
             "seconds": time.perf_counter() - start,
