@@ -5,10 +5,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from respo.config.yaml import canonical
 from respo.config.schema import Benchmark, Chain, Dataset, Method, Model, Study
 from respo.config.study import ResolvedStudy
-from respo.files import write_json, write_parquet, write_text
+from respo.config.yaml import canonical
+from respo.files import sha256_of, write_json, write_parquet, write_text
 from respo.reporting.results import Results
 
 UPDATES = 32
@@ -142,10 +142,13 @@ class Folder:
 
     def metrics(self, score, log_ratio_mean, method, staleness=8, seed=1, first=1):
         """Write the metrics of a run, one value per update."""
-        path = self.run(method, staleness, seed).folder(self.path) / "metrics.parquet"
+        run = self.run(method, staleness, seed)
+        path = run.folder(self.path) / "metrics.parquet"
+        config = path.with_name("config.yaml")
+        write_text(config, f"# {run.name}\n")
         update = pa.array(range(first, first + len(score)), pa.int32())
         columns = {"update": update, "score": score, "log_ratio_mean": log_ratio_mean}
-        write_parquet(path, pa.table(columns), {})
+        write_parquet(path, pa.table(columns), {"config_sha256": sha256_of(config)})
         return path
 
 

@@ -4,6 +4,7 @@ import shutil
 import pytest
 
 from respo.cli import UserError
+from respo.files import read_parquet, write_parquet
 from respo.reporting.results import Results
 
 
@@ -51,7 +52,7 @@ def test_a_damaged_or_misplaced_cell_is_named(folder, changes, message):
     assert str(error.value).endswith("Delete it and make it anew.")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1, 2]", '{"study": "tried"}'])
+@pytest.mark.parametrize("text", ["", "{", "[1, 2]", "[" * 10**5, '{"study": "tried"}'])
 def test_a_cell_that_is_no_cell_is_named(folder, text):
     made = folder()
     path = made.cell("easy", [2, 1], "grpo")
@@ -90,6 +91,33 @@ def test_damaged_metrics_are_named(folder):
         made.results.metrics(made.run("grpo"), "entropy")
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(UserError, match=r"metrics\.parquet: not a readable Parquet file"):
+        made.results.metrics(made.run("grpo"), "score")
+
+
+@pytest.mark.parametrize("config", ["# changed\n", None])
+def test_metrics_of_another_configuration_are_named(folder, config):
+    made = folder()
+    path = made.metrics([0.5] * 32, [0.0] * 32, "grpo")
+    run = path.parent
+    if config is None:
+        (run / "config.yaml").unlink()
+        message = f"{run / 'config.yaml'}: no such file"
+    else:
+        (run / "config.yaml").write_text(config)
+        message = (
+            f"{path}: was not made from the configuration that {run / 'config.yaml'} holds now; "
+            f"delete {run / 'train.json'} and start again: the run is trained anew"
+        )
+    with pytest.raises(UserError) as error:
+        made.results.metrics(made.run("grpo"), "score")
+    assert str(error.value) == message
+
+
+def test_metrics_that_do_not_say_their_configuration(folder):
+    made = folder()
+    path = made.metrics([0.5] * 32, [0.0] * 32, "grpo")
+    write_parquet(path, read_parquet(path), {})
+    with pytest.raises(UserError, match=r"metrics\.parquet: was not made from"):
         made.results.metrics(made.run("grpo"), "score")
 
 

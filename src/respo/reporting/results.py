@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 from respo.cli import UserError
 from respo.config import Run, load_resolved_study
 from respo.config.schema import Positive, Strict
-from respo.files import read_json, read_parquet, sha256_of
+from respo.files import made_from, read_json, read_parquet, sha256_of
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -124,7 +124,8 @@ class Results:
         """Read columns of a run's metrics, one value per update; None where the run is missing.
 
         Raises:
-            UserError: the file is damaged, lacks a column, or does not hold every update once.
+            UserError: the file is damaged, lacks a column, does not hold every update once, or was
+                made from another configuration than the run's.
         """
         path = self.metrics_path(run)
         if not path.is_file():
@@ -134,6 +135,12 @@ class Results:
         if table["update"].to_pylist() != list(range(1, updates + 1)):
             raise UserError(
                 f"{path}: update: does not count from 1 to {updates}. Delete it and make it anew."
+            )
+        config = path.with_name("config.yaml")
+        if made_from(table).get("config_sha256") != sha256_of(config):
+            raise UserError(
+                f"{path}: was not made from the configuration that {config} holds now; delete "
+                f"{path.with_name('train.json')} and start again: the run is trained anew"
             )
         self._remember(path)
         return {name: table[name].to_numpy().astype(float) for name in columns}
