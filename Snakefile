@@ -28,8 +28,8 @@ include: "workflow/rules/aggregate.smk"
 
 
 onstart:
-    print(announcement())
+    print(announcement(), flush=True)
 
 
 onsuccess:
-    print(farewell())
+    print(farewell(), flush=True)

@@ -179,6 +179,24 @@ def test_another_label_remakes_no_run(study):
     assert todo["table_respo_table1"] == 1
 
 
+def test_results_of_another_configuration_are_made_anew(study):
+    # A seed's folder filled with another seed's results, and snakemake's memory lost.
+    memory = study / ".snakemake"
+    memory.rename(study / "memory")
+    config = study / RUN.format("respo") / "config.yaml"
+    before = config.read_text()
+    config.write_text(before.replace("seed: 1", "seed: 2"))
+    cell = RUN.format("respo") + "/eval/4/easy/cell.json"
+    result = snakemake(study, "--", RUN.format("respo") + "/config.yaml")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "config.yaml: of another configuration; made anew" in result.stdout
+    assert config.read_text() == before
+    assert would_run(study, "--", cell)["train"] == 1
+    shutil.rmtree(memory)
+    (study / "memory").rename(memory)
+    assert would_run(study, "--", cell) == {}
+
+
 def test_a_cell_can_be_made_at_another_checkpoint(study):
     cell = RUN.format("grpo") + "/eval/2/easy/cell.json"
     assert would_run(study, "--", cell) == {"generate": 1, "score": 1, "cell": 1, "total": 3}

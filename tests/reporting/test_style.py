@@ -43,3 +43,10 @@ def test_note_is_wrapped():
     lines = figure.get_supxlabel().splitlines()
     assert lines[0] == "first"
     assert all(len(line) <= 32 for line in lines)
+
+
+def test_a_new_method_takes_a_free_colour_first():
+    known = ["grpo", "gspo", "vespo", "respo"]
+    for name in ("sqrt_is", "mine", "another"):
+        lines = style.lines([*known, name])
+        assert lines[name]["color"] not in {lines[method]["color"] for method in known}

@@ -2,6 +2,11 @@
 
 
 FIGURE_INPUTS = {"respo/fig1": [], "respo/fig3": metrics}
+# The kernels are drawn from the code of the objectives, not from results.
+FIGURE_CODE = {
+    "respo/fig1": [code_hash(method.objective) for method in resolved.methods.values()],
+    "respo/fig3": [],
+}
 
 for table in study.tables:
 
@@ -69,6 +74,7 @@ for figure in study.figures:
             runtime=10,
         params:
             figure=figure,
+            code=FIGURE_CODE[figure],
             study=lambda wildcards, input: Path(input.study).parent,
         message:
             "Figure {params.figure}"

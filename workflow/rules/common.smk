@@ -36,6 +36,8 @@ except UserError as error:
     fail(error)
 
 study = resolved.study
+# For the head of the report.
+config |= {"study": settings.study, "title": study.title}
 STUDY = f"{settings.results}/{settings.study}"
 RUN = f"{STUDY}/{{model}}/{{method}}/N{{staleness}}/seed{{seed}}"
 EVAL = f"{RUN}/eval/{{checkpoint}}/{{benchmark}}"
@@ -85,14 +87,22 @@ wildcard_constraints:
     checkpoint=r"[1-9]\d*",
 
 
-def config_text(wildcards, output):
-    """The canonical text of a configuration file."""
-    if output[0] not in CONFIG_TEXTS:
-        fail(
-            f"{output[0]}: study {settings.study!r} has no such run, model or data. Runs are named "
-            f"in config/studies/{settings.study}.yaml: methods, staleness, seeds, extra_runs"
-        )
-    return CONFIG_TEXTS[output[0]]()
+def config_text(pattern):
+    """A parameter: the canonical text of the configuration file that a pattern and wildcards name.
+
+    A function of the wildcards alone: snakemake compares such parameters between starts.
+    """
+
+    def text(wildcards):
+        path = pattern.format(**wildcards)
+        if path not in CONFIG_TEXTS:
+            fail(
+                f"{path}: study {settings.study!r} has no such run, model or data. Runs are named in "
+                f"config/studies/{settings.study}.yaml: methods, staleness, seeds, extra_runs"
+            )
+        return CONFIG_TEXTS[path]()
+
+    return text
 
 
 def checkpoint_of(wildcards):

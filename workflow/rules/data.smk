@@ -15,7 +15,7 @@ rule study:
         mem_mb=100,
         runtime=5,
     params:
-        text=config_text,
+        text=config_text(f"{STUDY}/study.yaml"),
     message:
         "Write the resolved study"
     shell:
@@ -36,7 +36,7 @@ rule data_config:
         mem_mb=100,
         runtime=5,
     params:
-        text=config_text,
+        text=config_text(f"{STUDY}/data/{{side}}/{{dataset}}.yaml"),
     message:
         "Write the configuration of {wildcards.dataset}"
     shell:

@@ -15,7 +15,7 @@ rule initial_config:
         mem_mb=100,
         runtime=5,
     params:
-        text=config_text,
+        text=config_text(f"{STUDY}/initial/{{model}}/config.yaml"),
     message:
         "Write the configuration of the initial weights of {wildcards.model}"
     shell:
@@ -65,7 +65,7 @@ rule run_config:
         mem_mb=100,
         runtime=5,
     params:
-        text=config_text,
+        text=config_text(f"{RUN}/config.yaml"),
     message:
         "Write the configuration of {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed}"
     shell:

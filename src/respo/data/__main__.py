@@ -9,7 +9,7 @@ from respo.cli import UserError, command
 from respo.config import load_data_config
 from respo.config.schema import Chain
 from respo.data import chain
-from respo.files import environment, sha256_of, write_parquet
+from respo.files import sha256_of, write_parquet
 
 
 def rows(config: Chain, *, held_out: bool) -> pa.Table:
@@ -42,8 +42,8 @@ def main() -> None:
         table = rows(config, held_out=options.side == "held_out")
     except ValueError as error:
         raise UserError(f"{options.config}: {error}") from None
-    made_from = {"config_sha256": sha256_of(options.config), **environment("pyarrow")}
-    write_parquet(options.out, table, made_from)
+    # No versions: the same rows make the same file, whose hash says what a run was trained on.
+    write_parquet(options.out, table, {"config_sha256": sha256_of(options.config)})
     print(f"{options.out}: {table.num_rows} rows")
 
 

@@ -1,7 +1,7 @@
 """How every figure looks: colours, line styles, sizes, and files that do not depend on the day."""
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from itertools import product
 from pathlib import Path
@@ -63,19 +63,20 @@ def applied() -> AbstractContextManager[None]:
 
 
 def lines(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the line of each method: fixed for a known name, else derived from the name."""
+    """Return the line of each method: fixed for a known name, else chosen by the name."""
     taken: dict[str, dict[str, Any]] = {}
     for method in methods:
-        taken[method] = FIXED.get(method) or next(
-            (line for line in _candidates(method) if line not in taken.values()),
-            _OTHERS[crc32(method.encode()) % len(_OTHERS)],
-        )
+        taken[method] = FIXED.get(method) or _free(method, list(taken.values()))
     return taken
 
 
-def _candidates(method: str) -> Iterator[dict[str, Any]]:
-    start = crc32(method.encode())
-    return (_OTHERS[(start + step) % len(_OTHERS)] for step in range(len(_OTHERS)))
+def _free(method: str, taken: list[dict[str, Any]]) -> dict[str, Any]:
+    """Choose the method's own line, or else the next that is free: first one of a free colour."""
+    start = crc32(method.encode()) % len(_OTHERS)
+    own_first = _OTHERS[start:] + _OTHERS[:start]
+    colors = {line["color"] for line in taken}
+    free = [line for line in own_first if line not in taken] or own_first
+    return min(free, key=lambda line: line["color"] in colors)
 
 
 def legend(figure: Figure, entries: dict[str, dict[str, Any]]) -> None:

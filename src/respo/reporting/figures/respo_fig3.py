@@ -22,6 +22,8 @@ ON_POLICY = "on-policy (N = 1)"
 # The score's running mean spans this share of a run.
 WINDOW_SHARE = 1 / 16
 MISSING_NAMED = 4
+# The axis of log W is linear up to here and logarithmic beyond, on both sides of 0.
+LINEAR_TO = 0.1
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ def draw(results: Results) -> Figure:
         axes.set_ylabel("training score")
     for axes in panels[1::2, 0]:
         axes.set_ylabel("mean log W")
+        # Objectives differ by orders of magnitude in how far they drift.
+        axes.set_yscale("symlog", linthresh=LINEAR_TO)
     for axes in panels[-1]:
         axes.set(xlabel="policy updates", xlim=(0, study.study.updates))
     # The reference is listed last.
