@@ -173,8 +173,9 @@ def test_a_configuration_of_something_else(
     ("rows", "message"),
     [
         (ROWS[:3], "scores.parquet: problem 'a' has 1 samples, but problem 'b' has 2"),
-        (ROWS + ROWS[:1], "scores.parquet: sample 0 of problem 'b' stands there twice"),
+        (ROWS + ROWS[:1], "scores.parquet: row 5: sample 0 of problem 'b' stands there twice"),
         ([{**row, "truncated": None} for row in ROWS], "'truncated', without gaps"),
+        ([{**row, "sample": -1} for row in ROWS], "scores.parquet: row 1: column 'sample' must"),
         ([{"problem_id": "a"}], "scores.parquet: column 'sample' is missing"),
     ],
 )

@@ -73,6 +73,7 @@ def test_summary_of_unequal_samples(tmp_path: Path) -> None:
 
 
 GOOD = json.dumps(ROWS[0])
+COUNT = r"must hold a whole number from 0 to 2\*\*31 - 1, not"
 
 
 @pytest.mark.parametrize(
@@ -81,12 +82,10 @@ GOOD = json.dumps(ROWS[0])
         ("", "holds no responses"),
         (GOOD + "\n{", "line 2 is not JSON"),
         ("\ufeff" + GOOD, "line 1 is not JSON .*BOM"),
+        (GOOD + "\n" + "[" * 100_000, "line 2 is not JSON .*recursion"),
         ("[1]", "line 1 is not a JSON object"),
         ('{"sample": 0}', "line 1: column 'problem_id' is missing"),
-        (GOOD + "\n" + GOOD, "sample 0 of problem 'b' stands there twice"),
-        (GOOD.replace("true", "null"), "'correct' is empty in row 1"),
-        (GOOD.replace("true", "1"), "'correct' must hold true or false"),
-        (GOOD + "\n" + GOOD.replace("true", '"x"'), "values of several kinds"),
+        (GOOD + "\n" + GOOD, "line 2: sample 0 of problem 'b' stands there twice"),
     ],
 )
 def test_bad_lines(tmp_path: Path, text: str, message: str) -> None:
@@ -95,6 +94,58 @@ def test_bad_lines(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         read_scores(path)
     assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+NESTED = json.loads("[" * 500 + "]" * 500)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("problem_id", 1.5, "must hold text or a whole number, not 1.5"),
+        ("problem_id", True, "must hold text or a whole number, not True"),
+        ("problem_id", ["a"], r"must hold text or a whole number, not \['a'\]"),
+        ("problem_id", None, "is empty; it must hold text or a whole number"),
+        ("sample", "1", COUNT + " '1'"),
+        ("sample", 1.0, COUNT + " 1.0"),
+        ("sample", True, COUNT + " True"),
+        ("sample", -1, COUNT + " -1"),
+        ("sample", 2**31, COUNT + " 2147483648"),
+        ("sample", 10**30, COUNT + " 10{30}"),
+        ("sample", NESTED, COUNT + r" \[\["),
+        ("sample", None, "is empty"),
+        ("correct", 1, "must hold true or false, not 1"),
+        ("correct", "x", "must hold true or false, not 'x'"),
+        ("correct", None, "is empty; it must hold true or false"),
+        ("status", "good", "must hold one of ok, unparsed, timeout, failed, not 'good'"),
+        ("status", ["ok"], r"must hold one of .*, not \['ok'\]"),
+        ("status", None, "is empty"),
+        ("response_tokens", 1.5, COUNT + " 1.5"),
+        ("response_tokens", "7", COUNT + " '7'"),
+        ("response_tokens", -7, COUNT + " -7"),
+        ("truncated", 0, "must hold true or false, not 0"),
+        ("truncated", "no", "must hold true or false, not 'no'"),
+    ],
+)
+def test_bad_values(tmp_path: Path, column: str, value: object, message: str) -> None:
+    """A bad value is named with its column and line, or row where a Parquet column can hold it."""
+    lengths = {"response_tokens": 3, "truncated": False}
+    rows = [row | lengths for row in ROWS]
+    rows[2] = rows[2] | {column: value}
+    path = write_jsonl(tmp_path / "s.jsonl", rows)
+    with pytest.raises(ValueError, match=rf"s\.jsonl: line 3: column '{column}' {message}"):
+        read_scores(path)
+    if value is None or (isinstance(value, int) and -(2**63) <= value < 2**63):
+        others = [{**row, column: value} for row in rows]
+        path = write_parquet(tmp_path / "s.parquet", others)
+        with pytest.raises(ValueError, match=rf"s\.parquet: row 1: column '{column}' {message}"):
+            read_scores(path)
+
+
+def test_numbers_name_problems_too(tmp_path: Path) -> None:
+    rows = [row | {"problem_id": ord(row["problem_id"])} for row in ROWS]
+    assert read_scores(write_parquet(tmp_path / "s.parquet", rows)).problem_id == ["98", "97"]
 
 
 def test_bad_bytes(tmp_path: Path) -> None:
@@ -103,19 +154,71 @@ def test_bad_bytes(tmp_path: Path) -> None:
         read_scores(tmp_path / "s.jsonl")
 
 
+REMEDY = r".*Delete it and start again\.$"
+
+
 def test_bad_parquet(tmp_path: Path) -> None:
     path = tmp_path / "s.parquet"
     path.write_text("no Parquet")
-    with pytest.raises(ValueError, match=r"s\.parquet: not a readable Parquet file"):
+    with pytest.raises(ValueError, match=r"s\.parquet: not a readable Parquet file" + REMEDY):
         read_scores(path)
     write_parquet(path, [{"x": 1}])
     with pytest.raises(ValueError, match="column 'problem_id' is missing"):
+        read_scores(path)
+    text = pa.array([b"\xff"]).view(pa.string())
+    pq.write_table(pa.Table.from_pylist(ROWS[:1]).set_column(0, "problem_id", text), path)
+    with pytest.raises(ValueError, match=r"not a readable Parquet file \(.*UTF8" + REMEDY):
+        read_scores(path)
+    twice = pa.Table.from_pylist(ROWS)
+    pq.write_table(twice.append_column("sample", twice["sample"]), path)
+    with pytest.raises(ValueError, match=r"not a readable Parquet file \(.*sample" + REMEDY):
+        read_scores(path)
+
+
+def test_truncated_parquet(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "s.parquet", ROWS)
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 50):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"s\.parquet: not a readable Parquet file" + REMEDY):
+            read_scores(path)
+
+
+def test_flipped_bits_of_a_page_are_found(tmp_path: Path) -> None:
+    """A single bit of `correct` would be another result."""
+    path = tmp_path / "s.parquet"
+    rows = [row | {"sample": i} for i in range(100) for row in ROWS[:1]]
+    pq.write_table(pa.Table.from_pylist(rows), path, write_page_checksum=True, compression="none")
+    correct = pq.read_metadata(path).row_group(0).column(2)
+    assert correct.path_in_schema == "correct"
+    content = bytearray(path.read_bytes())
+    end = correct.data_page_offset + correct.total_compressed_size
+    content[end - 1] ^= 2
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"s\.parquet: not a readable .*CRC" + REMEDY):
+        read_scores(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(b"{", "is not JSON"), (b"[" * 100_000, "is not JSON"), (b"[]", "is not a JSON object")],
+)
+def test_broken_provenance(tmp_path: Path, text: bytes, message: str) -> None:
+    path = tmp_path / "s.parquet"
+    pq.write_table(pa.Table.from_pylist(ROWS).replace_schema_metadata({b"respo": text}), path)
+    with pytest.raises(ValueError, match=rf"s\.parquet: metadata 'respo' {message}" + REMEDY):
         read_scores(path)
 
 
 @pytest.mark.parametrize(
     ("name", "k", "message"),
-    [("s.jsonl", "3", "pass@3 needs"), ("none.jsonl", "1", "No such file"), (".", "1", "error: ")],
+    [
+        ("s.jsonl", "3", "s.jsonl: --k 3: must lie between 1 and 2, the number of samples of"),
+        ("s.jsonl", "0", "s.jsonl: --k 0: must lie between 1 and 2, the number of samples of"),
+        ("s.jsonl", "-1", "s.jsonl: --k -1: must lie between 1 and 2"),
+        ("none.jsonl", "1", "No such file"),
+        (".", "1", "error: "),
+    ],
 )
 def test_command_fails_with_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, k: str, message: str

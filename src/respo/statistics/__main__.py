@@ -22,11 +22,29 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (default 0)")
     arguments = parser.parse_args()
     try:
-        print(summary(read_scores(arguments.scores), arguments.k, arguments.seed))
+        scores = read_scores(arguments.scores)
+        check_tries(arguments.scores, scores, arguments.k or [])
+        print(summary(scores, arguments.k, arguments.seed))
     except OSError as error:
         sys.exit(f"error: {arguments.scores}: {error.strerror or error}")
     except ValueError as error:
         sys.exit(f"error: {error}")
+
+
+def check_tries(path: Path, scores: Scores, ks: list[int]) -> None:
+    """Refuse tries that the file has no estimate for.
+
+    Raises:
+        ValueError: a ``k`` is less than 1 or exceeds the samples of a problem.
+    """
+    position = int(scores.samples_P.argmin())
+    fewest = int(scores.samples_P[position])
+    for k in ks:
+        if not 1 <= k <= fewest:
+            raise ValueError(
+                f"{path}: --k {k}: must lie between 1 and {fewest}, the number of samples of "
+                f"problem {scores.problem_id[position]!r}"
+            )
 
 
 def summary(scores: Scores, ks: list[int] | None, seed: int) -> str:

@@ -1,7 +1,7 @@
 """Scored responses, summed up by problem."""
 
 import json
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-REQUIRED = ("problem_id", "sample", "correct", "status")
-OPTIONAL = ("response_tokens", "truncated")
+STATUSES = ("ok", "unparsed", "timeout", "failed")
 
 
 @dataclass(frozen=True)
@@ -32,77 +31,109 @@ class Scores:
         return int(self.samples_P.sum())
 
 
+# For each column what it must hold, in words and as a test.
+Kind = tuple[str, Callable[[Any], bool]]
+COUNT: Kind = (
+    "a whole number from 0 to 2**31 - 1",
+    lambda value: type(value) is int and 0 <= value < 2**31,
+)
+BOOL: Kind = ("true or false", lambda value: type(value) is bool)
+REQUIRED: dict[str, Kind] = {
+    "problem_id": ("text or a whole number", lambda value: type(value) in (str, int)),
+    "sample": COUNT,
+    "correct": BOOL,
+    "status": (f"one of {', '.join(STATUSES)}", lambda value: value in STATUSES),
+}
+OPTIONAL: dict[str, Kind] = {"response_tokens": COUNT, "truncated": BOOL}
+
+
 def read_scores(path: Path) -> Scores:
     """Read a scores file, Parquet or (``.jsonl``) JSON lines.
 
     Raises:
-        OSError: the file cannot be read.
-        ValueError: it is not a scores file; the text names file, column or line, and what is wrong.
+        OSError: the file cannot be opened.
+        ValueError: it is not a scores file; the text names file, line or row and column, and what
+            is wrong.
     """
-    table = _read_jsonl(path) if path.suffix == ".jsonl" else _read_parquet(path)
-    if not table.num_rows:
+    is_jsonl = path.suffix == ".jsonl"
+    unit = "line" if is_jsonl else "row"
+    columns, made_from = _read_jsonl(path) if is_jsonl else _read_parquet(path)
+    if not columns["problem_id"]:
         raise ValueError(f"{path}: holds no responses")
-    for name in REQUIRED:
-        if table[name].null_count:
-            row = table[name].to_pylist().index(None) + 1
-            raise ValueError(f"{path}: column {name!r} is empty in row {row}")
-    if not pa.types.is_boolean(table["correct"].type):
-        raise ValueError(
-            f"{path}: column 'correct' must hold true or false, not {table['correct'].type}"
-        )
-    ids = [str(name) for name in table["problem_id"].to_pylist()]
-    keys = list(zip(ids, table["sample"].to_pylist(), strict=True))
-    if len(set(keys)) < len(keys):
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"{path}: sample {twice[1]} of problem {twice[0]!r} stands there twice")
+    for name, kind in REQUIRED.items():
+        _check(f"{path}: {unit}", name, columns[name], kind)
+    for name, kind in OPTIONAL.items():
+        _check(f"{path}: {unit}", name, columns[name], kind, may_be_empty=True)
+    ids = [str(name) for name in columns["problem_id"]]
+    _check_distinct(f"{path}: {unit}", ids, columns["sample"])
 
     problem_id = list(dict.fromkeys(ids))
     position = {name: index for index, name in enumerate(problem_id)}
     problem_B = np.array([position[name] for name in ids])
-    correct_B = table["correct"].to_numpy()
-    statuses = table["status"].to_pylist()
+    tokens, truncated = columns["response_tokens"], columns["truncated"]
     return Scores(
         problem_id=problem_id,
-        correct_P=np.bincount(problem_B, weights=correct_B).astype(np.int64),
+        correct_P=np.bincount(problem_B, weights=columns["correct"]).astype(np.int64),
         samples_P=np.bincount(problem_B),
-        status={s: statuses.count(s) for s in ("ok", "unparsed", "timeout", "failed")},
-        truncated=_total(table, "truncated"),
-        mean_response_tokens=_mean(table, "response_tokens"),
-        made_from=json.loads((table.schema.metadata or {}).get(b"respo", b"{}")),
+        status={status: columns["status"].count(status) for status in STATUSES},
+        truncated=None if None in truncated else sum(truncated),
+        mean_response_tokens=None if None in tokens else sum(tokens) / len(tokens),
+        made_from=made_from,
     )
 
 
-def _read_parquet(path: Path) -> pa.Table:
+def _read_parquet(path: Path) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Return the columns by name, None where there is no value, and the provenance."""
+    wanted = [*REQUIRED, *OPTIONAL]
     with path.open("rb") as raw:
         try:
-            file = pq.ParquetFile(raw)
+            file = pq.ParquetFile(raw, page_checksum_verification=True)
             names = file.schema_arrow.names
-            _require(path, names)
-            return file.read(columns=[name for name in (*REQUIRED, *OPTIONAL) if name in names])
-        except (pa.ArrowInvalid, OSError) as error:
-            raise ValueError(f"{path}: not a readable Parquet file ({error})") from None
+            table = file.read(columns=[name for name in wanted if name in names])
+            table.validate(full=True)
+            columns = {name: table[name].to_pylist() for name in table.column_names}
+        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise ValueError(
+                f"{path}: not a readable Parquet file ({reason}). Delete it and start again."
+            ) from None
+    _require(str(path), names)
+    made_from = _provenance(path, table)
+    nothing = [None] * table.num_rows
+    return {name: columns.get(name, nothing) for name in wanted}, made_from
 
 
-def _read_jsonl(path: Path) -> pa.Table:
-    rows = []
+def _provenance(path: Path, table: pa.Table) -> dict[str, Any]:
+    try:
+        made_from = json.loads((table.schema.metadata or {}).get(b"respo", b"{}"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path}: metadata 'respo' is not JSON ({error}). Delete it and start again."
+        ) from None
+    if not isinstance(made_from, dict):
+        raise ValueError(
+            f"{path}: metadata 'respo' is not a JSON object. Delete it and start again."
+        )
+    return made_from
+
+
+def _read_jsonl(path: Path) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Return the columns by name, None where there is no value, and no provenance."""
+    columns: dict[str, list[Any]] = {name: [] for name in (*REQUIRED, *OPTIONAL)}
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             row = json.loads(line.decode())
-        except ValueError as error:  # not UTF-8, or not JSON
+        except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or nested endlessly
             raise ValueError(f"{path}: line {number} is not JSON ({error})") from None
         if not isinstance(row, dict):
             raise ValueError(f"{path}: line {number} is not a JSON object")
         _require(f"{path}: line {number}", row)
-        rows.append({name: row.get(name) for name in (*REQUIRED, *OPTIONAL)})
-    if not rows:
-        raise ValueError(f"{path}: holds no responses")
-    try:
-        return pa.Table.from_pylist(rows)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise ValueError(f"{path}: a column holds values of several kinds ({error})") from None
+        for name, values in columns.items():
+            values.append(row.get(name))
+    return columns, {}
 
 
-def _require(where: object, names: Container[str]) -> None:
+def _require(where: str, names: Container[str]) -> None:
     missing = [name for name in REQUIRED if name not in names]
     if missing:
         raise ValueError(
@@ -110,13 +141,26 @@ def _require(where: object, names: Container[str]) -> None:
         )
 
 
-def _known(table: pa.Table, name: str) -> bool:
-    return name in table.column_names and not table[name].null_count
+def _check(
+    where: str, name: str, values: list[Any], kind: Kind, may_be_empty: bool = False
+) -> None:
+    wanted, fits = kind
+    for number, value in enumerate(values, start=1):
+        if value is None and may_be_empty:
+            continue
+        if value is None:
+            raise ValueError(f"{where} {number}: column {name!r} is empty; it must hold {wanted}")
+        if not fits(value):
+            raise ValueError(
+                f"{where} {number}: column {name!r} must hold {wanted}, not {value!r:.50}"
+            )
 
 
-def _total(table: pa.Table, name: str) -> int | None:
-    return int(table[name].to_numpy().sum()) if _known(table, name) else None
-
-
-def _mean(table: pa.Table, name: str) -> float | None:
-    return float(table[name].to_numpy().mean()) if _known(table, name) else None
+def _check_distinct(where: str, ids: list[str], samples: list[int]) -> None:
+    seen: set[tuple[str, int]] = set()
+    for number, key in enumerate(zip(ids, samples, strict=True), start=1):
+        if key in seen:
+            raise ValueError(
+                f"{where} {number}: sample {key[1]} of problem {key[0]!r} stands there twice"
+            )
+        seen.add(key)
