@@ -117,6 +117,12 @@ def test_odd_characters(tmp_path: Path) -> None:
         ([{**ROW, "response_tokens": 2**31}], "'response_tokens' must lie between 0"),
         ([{**ROW, "truncated": 1}], "'truncated' must hold true or false, not 1"),
         ([{**ROW, "sample": 1}] * 2, "line 2: sample 1 of problem 'p' stands twice"),
+        (
+            [{**ROW, "sample": 1}, ROW],
+            "line 2: column 'sample' is empty, but not in the rows before; number all",
+        ),
+        ([ROW, {**ROW, "sample": 0}], "line 2: column 'sample' is filled, but not in the rows"),
+        ([ROW, {**ROW, "sample": 1}], "line 2: column 'sample' is filled, but not in the rows"),
         ([ROW, {**ROW, "answer": "4"}], "line 2: answer '4' contradicts an earlier row"),
         ([ROW, [ROW]], "line 2 is not a JSON object"),
     ],
@@ -162,6 +168,18 @@ def test_bad_files(tmp_path: Path) -> None:
     (tmp_path / "g.parquet").write_text("no Parquet")
     with pytest.raises(UserError, match=r"g\.parquet: not a readable Parquet file"):
         read_generations(tmp_path / "g.parquet")
+
+
+def test_truncated_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "g.parquet"
+    write_parquet(path, pa.Table.from_pylist([ROW]), {})
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 50):
+        path.write_bytes(whole[:length])
+        with pytest.raises(
+            UserError, match=r"g\.parquet: not a readable .*Delete it and start again\.$"
+        ):
+            read_generations(path)
 
 
 def test_bad_row_of_parquet_is_named(tmp_path: Path) -> None:

@@ -138,6 +138,8 @@ GOOD = json.dumps(ROWS[0])
     ("arguments", "message"),
     [
         (["--generations", "none.jsonl", "--out", "s.parquet"], "none.jsonl: no such file"),
+        (["--generations", "meta.parquet", "--out", "s.parquet"], "meta.parquet: metadata 'respo'"),
+        (["--generations", "deep.jsonl", "--out", "s.parquet"], "deep.jsonl: line 1 is not JSON"),
         (["--generations", "g.csv", "--out", "s.parquet"], "g.csv: the name must end in"),
         (["--generations", "bad.jsonl", "--out", "s.parquet"], "bad.jsonl: line 2 is not JSON"),
         (["--generations", "g.jsonl", "--out", "s.csv"], "s.csv: the name must end in"),
@@ -153,6 +155,9 @@ def test_bad_input_is_one_message_before_any_work(
 ) -> None:
     write(tmp_path / "g.jsonl", ROWS)
     (tmp_path / "bad.jsonl").write_text(GOOD + "\n{")
+    (tmp_path / "deep.jsonl").write_text("[" * 100_000)
+    broken = pa.Table.from_pylist(ROWS).replace_schema_metadata({b"respo": b"{"})
+    pq.write_table(broken, tmp_path / "meta.parquet")
     (tmp_path / "d.jsonl").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("respo.evaluation.score.WorkerPool", None)  # would fail if it came so far

@@ -8,7 +8,8 @@ Parquet (.parquet) or JSON lines (.jsonl), one row per response or one row per p
   problem_id or id    name of the problem, or
   problem or prompt   its text; equal texts are one problem, and the problems are named 0, 1, 2, ...
                       in the order in which they appear
-  sample              optional: number of the response within its problem; default 0, 1, 2, ...
+  sample              optional: number of the response within its problem, in all rows or in none;
+                      default 0, 1, 2, ...
   response_tokens     optional: length in tokens (with responses: a list)
   truncated           optional: whether the length limit ended it (with responses: a list)
 
@@ -48,7 +49,8 @@ def read_generations(path: Path) -> tuple[list[Generation], dict[str, Any]]:
 
     Raises:
         UserError: the file is missing or damaged, a column is missing, a value is missing or of the
-            wrong kind, or a sample stands there twice; the text names file, row and column.
+            wrong kind, a sample stands there twice or only some are numbered; the text names file,
+            row and column.
     """
     if path.suffix == ".parquet":
         table = read_parquet(path)
@@ -100,6 +102,7 @@ class _Reader:
     golds: dict[str, str] = field(default_factory=dict)
     count: Counter[str] = field(default_factory=Counter)
     seen: set[tuple[str, int]] = field(default_factory=set)
+    numbered: bool | None = None  # whether the first response has a sample
 
     def __post_init__(self) -> None:
         self.id = self._first("problem_id", "id")
@@ -130,6 +133,13 @@ class _Reader:
                 f"has {self.golds[problem]!r}"
             )
         for sample, response, tokens, truncated in self._samples(where, row):
+            if self.numbered is None:
+                self.numbered = sample is not None
+            if self.numbered != (sample is not None):
+                raise UserError(
+                    f"{where}: column 'sample' is {'empty' if self.numbered else 'filled'}, but "
+                    f"not in the rows before; number all responses or none"
+                )
             number = self.count[problem] if sample is None else sample
             if (problem, number) in self.seen:
                 raise UserError(f"{where}: sample {number} of problem {problem!r} stands twice")
