@@ -95,6 +95,13 @@ def test_no_damage_of_a_file_is_a_traceback(tmp_path):
             files.read_parquet(path)
 
 
+def test_text_that_is_not_utf8(tmp_path):
+    path = tmp_path / "a.parquet"
+    files.write_parquet(path, pa.table({"x": pa.array([b"\xff"]).view(pa.string())}), {})
+    with pytest.raises(UserError, match=r"a\.parquet: not a readable Parquet file \(.*UTF8"):
+        files.read_parquet(path)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

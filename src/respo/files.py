@@ -115,6 +115,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
                     f"there are {', '.join(file.schema_arrow.names)}"
                 )
             table = file.read(columns=columns)
+            table.validate(full=True)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
