@@ -98,7 +98,7 @@ class Trainer:
             if checkpoint or interrupt.asked or time.monotonic() - saved_at > SAVE_SECONDS:
                 self._save()
                 saved_at = time.monotonic()
-            progress.tell(self.update, f"score {score:+.2f}")
+            progress.tell(self.update, f"mean reward {score:+.2f}")
             if self.update < training.updates:
                 interrupt.stop(
                     f"{name}: stopped after update {self.update}/{training.updates}; "
