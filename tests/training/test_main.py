@@ -85,7 +85,7 @@ def test_outputs(
 ) -> None:
     run = write_config(tmp_path / "tiny" / "model" / "respo" / "N4" / "seed1", make_config())
     call(monkeypatch, *arguments(run, initial, data_file))
-    assert capsys.readouterr().err.startswith("model/respo/N4/seed1  update 8/8  score ")
+    assert capsys.readouterr().err.startswith("model/respo/N4/seed1  update 8/8  mean reward ")
     train = read_json(run / "train.json")
     identity = {
         "config_sha256": sha256_of(run / "config.yaml"),
