@@ -44,7 +44,9 @@ def main() -> None:
         for name in ("study", "model", "method", "staleness", "seed", "update", "benchmark")
     }
     made_from = _made_from(options, scores, checkpoint)
-    write_json(options.out, {**address, **summarize(scores), "made_from": made_from})
+    cell = {**address, **summarize(scores), "made_from": made_from}
+    cell["problems"] = cell.pop("problems")  # many lines: last, for those who read the file
+    write_json(options.out, cell)
 
 
 def summarize(scores: Scores) -> dict[str, Any]:
