@@ -1,10 +1,8 @@
 """Processor time per policy update of the local trainer and of TRL's GRPOTrainer, on one thread.
 
-TRL is no dependency of the project. Give it an environment of its own, outside the repository:
+TRL is no dependency of the project; `./run peers` installs it into `.venv`.
 
-    python -m venv /tmp/trl
-    /tmp/trl/bin/pip install -e . trl==1.16.0
-    OMP_NUM_THREADS=1 /tmp/trl/bin/python benchmarks/trainer.py
+    OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 .venv/bin/python benchmarks/trainer.py
 
 Both train in this process, one after the other: GRPO, N = 8, M = 8 prompts x G = 8 responses, from
 the same warm-started weights of the default architecture, on the same prompts and reward, with the

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the pinned packages and the project into the environment of local.yaml.
 # Snakemake makes the environment anew when this file changes, so it names the hash of the pins:
-# sha256 of envs/lock.txt: a60e7a10b7b9ef457ee12c1731bb4255569777e68a01ee334f0914411f59fd93
+# sha256 of envs/lock.txt: 4957cc0ef5c8615b85ea5a36f451d166316af6e26a6c727fade7b4043614c11d
 set -eu
 [ -f envs/lock.txt ] || {
     echo "start snakemake in the project's folder: envs/lock.txt is not here" >&2
