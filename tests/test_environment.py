@@ -18,7 +18,9 @@ def test_every_dependency_is_pinned_and_installed_as_pinned():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
     extras = project["optional-dependencies"]["peers"]
-    assert all(re.fullmatch(r"[A-Za-z0-9_-]+", name) for name in [*names, *extras]), "versions are in the lock"
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]+", name) for name in [*names, *extras]), (
+        "versions are in the lock"
+    )
     pinned = {name.lower(): version for name, version in pins().items()}
     assert {name.lower() for name in extras} <= set(pinned)
     for name in names:
