@@ -119,7 +119,7 @@ def test_scores_of_another_checkpoint(folder: Path, monkeypatch: pytest.MonkeyPa
     assert not Path("cell.json").exists()
 
 
-ANEW = "delete train.json and start again: the run is trained anew"
+ANEW = "train the run anew: snakemake --forcerun train.json"
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_a_checkpoint_that_was_touched_is_refused(
         run(monkeypatch, copy, benchmark_file, tmp_path / "out", train=train)
     assert str(stopped.value).startswith(f"error: {copy}: the checkpoint is ")
     assert message in str(stopped.value)
-    assert f"delete {train} and start again: the run is trained anew" in str(stopped.value)
+    assert f"train the run anew: snakemake --forcerun {train}" in str(stopped.value)
     assert not (tmp_path / "out").exists()
 
 
@@ -170,7 +170,7 @@ def test_a_train_json_of_another_shape(
         run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", train=train)
     assert str(stopped.value).startswith(f"error: {train}: checkpoints: ")
     assert message in str(stopped.value)
-    assert f"delete {train} and start again" in str(stopped.value)
+    assert f"snakemake --forcerun {train}" in str(stopped.value)
 
 
 def test_any_part_can_be_sampled_again(checkpoint, monkeypatch):

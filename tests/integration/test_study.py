@@ -180,21 +180,52 @@ def test_another_label_remakes_no_run(study):
 
 
 def test_results_of_another_configuration_are_made_anew(study):
-    # A seed's folder filled with another seed's results, and snakemake's memory lost.
+    """A seed's folder filled with another seed's results, or another study's, without memory."""
     memory = study / ".snakemake"
     memory.rename(study / "memory")
     config = study / RUN.format("respo") / "config.yaml"
     before = config.read_text()
     config.write_text(before.replace("seed: 1", "seed: 2"))
-    cell = RUN.format("respo") + "/eval/4/easy/cell.json"
-    result = snakemake(study, "--", RUN.format("respo") + "/config.yaml")
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "config.yaml: of another configuration; made anew" in result.stdout
-    assert config.read_text() == before
-    assert would_run(study, "--", cell)["train"] == 1
-    shutil.rmtree(memory)
-    (study / "memory").rename(memory)
-    assert would_run(study, "--", cell) == {}
+    try:
+        todo = would_run(study)
+        assert config.read_text() == before
+    finally:
+        shutil.rmtree(memory)
+        (study / "memory").rename(memory)
+    assert todo["train"] == 1
+    assert todo["cell"] == 2
+    assert todo["table_respo_table1"] == 1
+    # With its memory, snakemake knows the text to be that of the training.
+    assert would_run(study) == {}
+
+
+def test_a_failed_generation_leaves_no_cell_of_the_old_responses(study):
+    config = study / "config/benchmarks/hard.yaml"
+    before = config.read_text()
+    checkpoint = study / RUN.format("respo") / "checkpoints" / "4"
+    folder = study / RUN.format("respo") / "eval" / "4" / "hard"
+    cell = f"{RUN.format('respo')}/eval/4/hard/cell.json"
+    config.write_text(before.replace("samples: 2", "samples: 3"))
+    checkpoint.rename(checkpoint.with_name("away"))
+    try:
+        result = snakemake(study, "--", cell)
+        assert result.returncode == 1
+        assert "checkpoints/4: the checkpoint is missing" in result.stdout + result.stderr
+        assert list(folder.glob("*")) == []
+    finally:
+        config.write_text(before)
+        checkpoint.with_name("away").rename(checkpoint)
+    assert snakemake(study).returncode == 0
+    assert json.loads((folder / "cell.json").read_text())["samples"] == 2
+    assert would_run(study) == {}
+
+
+def test_a_missing_intermediate_file_is_made_anew(study):
+    (study / RUN.format("grpo") / "train.json").unlink()
+    todo = would_run(study)
+    assert (todo["train"], todo["cell"]) == (1, 2)
+    assert snakemake(study).returncode == 0
+    assert would_run(study) == {}
 
 
 def test_a_cell_can_be_made_at_another_checkpoint(study):

@@ -106,7 +106,7 @@ def test_metrics_of_another_configuration_are_named(folder, config):
         (run / "config.yaml").write_text(config)
         message = (
             f"{path}: was not made from the configuration that {run / 'config.yaml'} holds now; "
-            f"delete {run / 'train.json'} and start again: the run is trained anew"
+            f"train the run anew: snakemake --forcerun {run / 'train.json'}"
         )
     with pytest.raises(UserError) as error:
         made.results.metrics(made.run("grpo"), "score")

@@ -73,5 +73,5 @@ def test_what_is_lost_is_named_with_the_remedy(out: Path, damage: str, reason: s
     with pytest.raises(UserError, match=reason) as raised:
         load_initial(weights, "cpu")
     assert str(raised.value).startswith(f"{weights}: the initial weights cannot be used (")
-    assert str(raised.value).endswith(f"delete {record} and start again")
+    assert str(raised.value).endswith(f"make them anew: snakemake --forcerun {record}")
     assert not is_made(out, INPUTS)

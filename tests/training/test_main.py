@@ -207,7 +207,7 @@ def test_initial_weights_that_are_lost_are_one_message(
     weights = tmp_path / "initial" / "weights"
     weights.parent.mkdir()
     write_json(weights.parent / "initial.json", {"weights_sha256": policy_hash(initial)})
-    remedy = f"delete {weights.parent / 'initial.json'} and start again"
+    remedy = f"make them anew: snakemake --forcerun {weights.parent / 'initial.json'}"
     with pytest.raises(SystemExit) as ended:
         call(monkeypatch, *arguments(run, weights, data_file))
     assert str(ended.value).startswith(f"error: {weights}: the initial weights cannot be used")

@@ -1,7 +1,10 @@
 # Tables, figures and the report of a study.
 
 
-FIGURE_INPUTS = {"respo/fig1": [], "respo/fig3": metrics}
+FIGURE_INPUTS = {
+    "respo/fig1": [],
+    "respo/fig3": of_runs("metrics.parquet") + of_runs("config.yaml"),
+}
 # The kernels are drawn from the code of the objectives, not from results.
 FIGURE_CODE = {
     "respo/fig1": [code_hash(method.objective) for method in resolved.methods.values()],
@@ -53,7 +56,7 @@ for figure in study.figures:
             rule_name("figure", figure)
         input:
             study=f"{STUDY}/study.yaml",
-            metrics=FIGURE_INPUTS[figure],
+            runs=FIGURE_INPUTS[figure],
         output:
             png=report(
                 f"{STUDY}/figures/{figure}.png",

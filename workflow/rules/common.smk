@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from respo.cli import UserError, explain
-from respo.config import load_settings, load_study, remove_outdated
+from respo.config import load_settings, load_study, renew_outdated
 from respo.files import check_writable
 from respo.locks import clear_stale_locks
 from respo.objectives import code_hash
@@ -58,17 +58,18 @@ REPORT = f"{STUDY}/report.html"
 RUNS = resolved.runs()
 CONFIG_TEXTS = resolved.config_texts(Path(STUDY), code_hash)
 
-# Dry runs and jobs on other machines read this file too, but touch nothing.
-if workflow.is_main_process and not workflow.output_settings.dryrun:
+# Jobs on other machines read this file too, but touch nothing.
+if workflow.is_main_process:
     try:
         alive = clear_stale_locks(Path(".snakemake"))
-        check_writable(Path(STUDY))
-        for path in remove_outdated(CONFIG_TEXTS) if alive.alone else []:
-            print(
-                f"{path}: of another configuration; made anew with what depends on it"
-            )
+        if not workflow.output_settings.dryrun:
+            check_writable(Path(STUDY))
+        for path in renew_outdated(CONFIG_TEXTS) if alive.alone else []:
+            print(f"{path}: has changed; what depends on it is made anew")
     except OSError as error:
-        fail(explain(error))
+        # A dry run needs no writable folder.
+        if not workflow.output_settings.dryrun:
+            fail(explain(error))
 
 
 def one_of(names):
@@ -139,9 +140,9 @@ def cells_at(checkpoint):
     ]
 
 
-def metrics(wildcards):
-    """The training metrics of all runs."""
-    return [str(run.folder(Path(STUDY)) / "metrics.parquet") for run in RUNS]
+def of_runs(name):
+    """A file of the run folder, for all runs."""
+    return [str(run.folder(Path(STUDY)) / name) for run in RUNS]
 
 
 def rule_name(kind, artifact):

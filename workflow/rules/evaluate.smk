@@ -19,6 +19,9 @@ rule generate:
         runtime=model_minutes,
     params:
         checkpoint=checkpoint_of,
+        descendants=lambda wildcards, output: [
+            Path(output[0]).with_name(name) for name in ("scores.parquet", "cell.json")
+        ],
         samples=lambda wildcards: resolved.benchmarks[wildcards.benchmark].samples,
         temperature=study.evaluation.temperature,
         top_p=study.evaluation.top_p,
@@ -28,7 +31,9 @@ rule generate:
     message:
         "Generate {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} at {wildcards.checkpoint}: {wildcards.benchmark}"
     shell:
-        "python -m respo.evaluation.generate --checkpoint {params.checkpoint:q}"
+        # What was made from the responses before is no longer true, also if this job fails.
+        "rm -f {params.descendants:q};"
+        " python -m respo.evaluation.generate --checkpoint {params.checkpoint:q}"
         " --train {input.train:q} --benchmark {input.data:q} --samples {params.samples}"
         " --temperature {params.temperature} --top-p {params.top_p}"
         " --max-response-tokens {params.limit} --seed {params.seed} --device {params.device:q}"
@@ -52,10 +57,12 @@ rule score:
         runtime=60,
     params:
         verifier=lambda wildcards: resolved.benchmarks[wildcards.benchmark].verifier,
+        descendants=lambda wildcards, output: Path(output[0]).with_name("cell.json"),
     message:
         "Score {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} at {wildcards.checkpoint}: {wildcards.benchmark}"
     shell:
-        "python -m respo.evaluation.score --generations {input:q} --verifier {params.verifier:q}"
+        "rm -f {params.descendants:q};"
+        " python -m respo.evaluation.score --generations {input:q} --verifier {params.verifier:q}"
         " --workers {threads} --out {output:q} 2>&1 | tee -i {log:q}"
 
 

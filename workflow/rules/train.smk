@@ -93,9 +93,12 @@ rule train:
         runtime=model_minutes,
     params:
         initial=lambda wildcards, input: Path(input.initial).parent / "weights",
+        evaluations=lambda wildcards, output: Path(output[0]).parent / "eval",
         device=settings.device,
     message:
         "Train {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed}"
     shell:
-        "python -m respo.training.local --config {input.config:q} --initial {params.initial:q}"
+        # Evaluations of the weights before are no longer true, also if this job fails.
+        "rm -rf {params.evaluations:q};"
+        " python -m respo.training.local --config {input.config:q} --initial {params.initial:q}"
         " --data {input.data:q} --device {params.device:q} 2>&1 | tee -i {log:q}"

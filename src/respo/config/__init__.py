@@ -8,7 +8,7 @@ from respo.config.load import (
     load_settings,
     load_study,
 )
-from respo.config.outdated import remove_outdated
+from respo.config.outdated import renew_outdated
 from respo.config.study import ResolvedStudy, Run
 
 __all__ = [
@@ -20,5 +20,5 @@ __all__ = [
     "load_run_config",
     "load_settings",
     "load_study",
-    "remove_outdated",
+    "renew_outdated",
 ]

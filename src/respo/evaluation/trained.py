@@ -39,4 +39,4 @@ def checkpoint_hash(path: Path, train: dict[str, Any], update: str) -> str:
 
 def anew(path: Path) -> str:
     """Say how a run is trained again."""
-    return f"delete {path} and start again: the run is trained anew"
+    return f"train the run anew: snakemake --forcerun {path}"

@@ -17,7 +17,10 @@ class Range:
         # bool is an int for Python, yet `epsilon_low: true` in a configuration is a mistake.
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
-        if not math.isfinite(value):
+        try:
+            if not math.isfinite(value):
+                return False
+        except OverflowError:  # an integer beyond the floats
             return False
         return (self.low < value if self.above else self.low <= value) and value <= self.high
 

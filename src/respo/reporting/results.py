@@ -139,8 +139,8 @@ class Results:
         config = path.with_name("config.yaml")
         if made_from(table).get("config_sha256") != sha256_of(config):
             raise UserError(
-                f"{path}: was not made from the configuration that {config} holds now; delete "
-                f"{path.with_name('train.json')} and start again: the run is trained anew"
+                f"{path}: was not made from the configuration that {config} holds now; train "
+                f"the run anew: snakemake --forcerun {path.with_name('train.json')}"
             )
         self._remember(path)
         return {name: table[name].to_numpy().astype(float) for name in columns}

@@ -24,11 +24,12 @@ def main() -> None:
     try:
         scores = read_scores(arguments.scores)
         check_tries(arguments.scores, scores, arguments.k or [])
-        print(summary(scores, arguments.k, arguments.seed))
+        text = summary(scores, arguments.k, arguments.seed)
     except OSError as error:
         sys.exit(f"error: {arguments.scores}: {error.strerror or error}")
     except ValueError as error:
         sys.exit(f"error: {error}")
+    print(text)
 
 
 def check_tries(path: Path, scores: Scores, ks: list[int]) -> None:

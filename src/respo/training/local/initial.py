@@ -30,7 +30,7 @@ def load_initial(folder: Path, device: str) -> tuple[Policy, str]:
     except UserError as error:
         raise UserError(
             f"{folder}: the initial weights cannot be used ({error}); "
-            f"delete {record} and start again"
+            f"make them anew: snakemake --forcerun {record}"
         ) from None
 
 

@@ -37,7 +37,11 @@ def exclusive(path: Path, on_wait: Callable[[str], None], on_poll: Callable[[], 
                     waiting = True
                 on_poll()
                 time.sleep(POLL_SECONDS)
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        file.flush()
+        try:
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+            file.flush()
+        except OSError as error:
+            error.filename = str(path)
+            raise
         yield
