@@ -58,7 +58,8 @@ REPORT = f"{STUDY}/report.html"
 RUNS = resolved.runs()
 CONFIG_TEXTS = resolved.config_texts(Path(STUDY), code_hash)
 
-# Jobs on other machines read this file too, but touch nothing.
+# Jobs on other machines read this file too, but touch nothing. A dry run renews outdated configuration
+# files as a real one does, or it would not tell what the real one makes.
 if workflow.is_main_process:
     try:
         alive = clear_stale_locks(Path(".snakemake"))
