@@ -21,7 +21,8 @@ Shapes: B responses, T tokens; `_B1` is one value per response that broadcasts o
 import sys
 
 from respo.objectives.advantages import group_advantages
-from respo.objectives.coefficients import clamped_exponents, coefficients, kernel
+from respo.objectives.coefficients import batch_sums, clamped_exponents, coefficients
+from respo.objectives.curves import kernel, surface
 from respo.objectives.diagnostics import (
     LOG_W_EDGES,
     SIGNS,
@@ -30,11 +31,19 @@ from respo.objectives.diagnostics import (
     coefficient_sums,
     sequence_log_weight,
 )
-from respo.objectives.loss import AGGREGATIONS, policy_loss, token_weights
+from respo.objectives.loss import (
+    AGGREGATIONS,
+    entropy_bonus,
+    kl_loss,
+    policy_loss,
+    token_weights,
+)
 from respo.objectives.registry import (
     check_parameters,
     code_hash,
     import_modules,
+    is_sequence_level,
+    needs,
     objective,
     objective_names,
     parameter_defaults,
@@ -44,6 +53,7 @@ __all__ = [
     "AGGREGATIONS",
     "LOG_W_EDGES",
     "SIGNS",
+    "batch_sums",
     "branch_sums",
     "check_parameters",
     "clamped_exponents",
@@ -51,13 +61,18 @@ __all__ = [
     "coefficient_metrics",
     "coefficient_sums",
     "coefficients",
+    "entropy_bonus",
     "group_advantages",
+    "is_sequence_level",
     "kernel",
+    "kl_loss",
+    "needs",
     "objective",
     "objective_names",
     "parameter_defaults",
     "policy_loss",
     "sequence_log_weight",
+    "surface",
     "token_weights",
 ]
 

@@ -14,6 +14,9 @@ def coefficients(
     advantage_B: Tensor,
     mask_BT: Tensor,
     old_log_prob_BT: Tensor | None = None,
+    *,
+    entropy_BT: Tensor | None = None,
+    batch_sums: Tensor | None = None,
     **parameters: float | None,
 ) -> Tensor:
     """Return the coefficient c of every token, detached.
@@ -25,6 +28,9 @@ def coefficients(
         advantage_B: one advantage per response.
         mask_BT: 1 at the tokens of the response, 0 elsewhere; bool, int or float.
         old_log_prob_BT: log pi_old in nats, for the objectives that depend on it.
+        entropy_BT: entropy of pi at each token in nats, for the objectives that depend on it.
+        batch_sums: what `batch_sums` returned for the micro-batches of the mini-batch, added up,
+            for the objectives that depend on it. Left out: the rows given are the mini-batch.
         parameters: of the objective; the published defaults where left out.
 
     Returns:
@@ -34,23 +40,42 @@ def coefficients(
         ValueError: unknown objective or parameter, a value outside its range, or tensors whose
             shape or dtype does not fit.
     """
+    objective = registry.get(name)
     values = registry.check_parameters(name, parameters)
-    mask_BT = _check(log_ratio_BT, mask_BT)
-    if advantage_B.shape != log_ratio_BT.shape[:1]:
-        raise ValueError(
-            f"advantage_B has shape {tuple(advantage_B.shape)}, expected ({len(log_ratio_BT)},)"
-        )
-    inputs = {"mask_BT": mask_BT, "advantage_B1": advantage_B.to(log_ratio_BT.dtype).unsqueeze(1)}
-    wanted = registry.get(name).inputs
-    for key in wanted:
-        if key in EXPONENTS:
-            inputs[key] = clamp_exponent(EXPONENTS[key](log_ratio_BT, mask_BT))
-    if "old_log_prob_BT" in wanted:
-        if old_log_prob_BT is None or old_log_prob_BT.shape != log_ratio_BT.shape:
-            raise ValueError(f"{name} needs old_log_prob_BT with the shape of log_ratio_BT")
-        inputs["old_log_prob_BT"] = torch.where(mask_BT, old_log_prob_BT, 0.0)
-    coefficient = registry.get(name).function(*(inputs[key] for key in wanted), **values)
-    return torch.where(mask_BT, coefficient.to(log_ratio_BT.dtype), 0.0)
+    tensors = _Tensors(name, log_ratio_BT, advantage_B, mask_BT, old_log_prob_BT, entropy_BT)
+    if objective.sums is not None:
+        if batch_sums is None:
+            batch_sums = objective.sums(*tensors.pick(objective.sums_inputs), **values)
+        tensors.inputs["batch_sums"] = batch_sums
+    coefficient = objective.function(*tensors.pick(objective.inputs), **values)
+    return torch.where(tensors.mask_BT, coefficient.to(log_ratio_BT.dtype), 0.0)
+
+
+@torch.no_grad()
+def batch_sums(
+    name: str,
+    log_ratio_BT: Tensor,
+    advantage_B: Tensor,
+    mask_BT: Tensor,
+    old_log_prob_BT: Tensor | None = None,
+    *,
+    entropy_BT: Tensor | None = None,
+    **parameters: float | None,
+) -> Tensor | None:
+    """Return the sums that an objective needs over the whole mini-batch, None if it needs none.
+
+    They add up over micro-batches and ranks; hand the total to `coefficients`. Arguments and
+    errors as there.
+
+    Returns:
+        A float64 vector whose length and meaning are the objective's own.
+    """
+    objective = registry.get(name)
+    values = registry.check_parameters(name, parameters)
+    if objective.sums is None:
+        return None
+    tensors = _Tensors(name, log_ratio_BT, advantage_B, mask_BT, old_log_prob_BT, entropy_BT)
+    return objective.sums(*tensors.pick(objective.sums_inputs), **values)
 
 
 @torch.no_grad()
@@ -65,25 +90,51 @@ def clamped_exponents(name: str, log_ratio_BT: Tensor, mask_BT: Tensor) -> int:
     return sum(count_clamped(EXPONENTS[key](log_ratio_BT, mask_BT)) for key in wanted)
 
 
-def kernel(name: str, log_w: Tensor, sign: int, **parameters: float | None) -> Tensor:
-    """Return c against log W for a response of one token, to draw an objective.
+class _Tensors:
+    """The tensors of a mini-batch under the names that objectives ask for."""
 
-    Args:
-        name: the objective.
-        log_w: log W in nats, shape (points,), float32 or float64.
-        sign: +1 or -1, the sign of the advantage.
-        parameters: of the objective.
+    def __init__(
+        self,
+        name: str,
+        log_ratio_BT: Tensor,
+        advantage_B: Tensor,
+        mask_BT: Tensor,
+        old_log_prob_BT: Tensor | None,
+        entropy_BT: Tensor | None,
+    ) -> None:
+        mask_BT = _check(log_ratio_BT, mask_BT)
+        if advantage_B.shape != log_ratio_BT.shape[:1]:
+            raise ValueError(
+                f"advantage_B has shape {tuple(advantage_B.shape)}, expected ({len(log_ratio_BT)},)"
+            )
+        self.name = name
+        self.mask_BT = mask_BT
+        self.log_ratio_BT = log_ratio_BT
+        self.given = {"old_log_prob_BT": old_log_prob_BT, "entropy_BT": entropy_BT}
+        self.inputs = {
+            "mask_BT": mask_BT,
+            "advantage_B1": advantage_B.to(log_ratio_BT.dtype).unsqueeze(1),
+        }
 
-    Returns:
-        c, shape (points,). With one token the ratio of the token, of the response and their
-        geometric mean are the same number, so all objectives share this axis.
-    """
-    if sign not in (1, -1):
-        raise ValueError(f"sign must be +1 or -1, not {sign!r}")
-    advantage = torch.full_like(log_w, sign)
-    log_ratio = log_w.unsqueeze(1)
-    mask = torch.ones_like(log_ratio, dtype=torch.bool)
-    return coefficients(name, log_ratio, advantage, mask, None, **parameters).squeeze(1)
+    def pick(self, wanted: tuple[str, ...]) -> list[Tensor]:
+        """Return the inputs of these names; each is made when first asked for."""
+        return [self._input(key) for key in wanted]
+
+    def _input(self, key: str) -> Tensor:
+        if key not in self.inputs:
+            self.inputs[key] = self._make(key)
+        return self.inputs[key]
+
+    def _make(self, key: str) -> Tensor:
+        if key in EXPONENTS:
+            return clamp_exponent(EXPONENTS[key](self.log_ratio_BT, self.mask_BT))
+        if key == "log_prob_BT":
+            log_ratio_BT = torch.where(self.mask_BT, self.log_ratio_BT, 0.0)
+            return self._input("old_log_prob_BT") + log_ratio_BT
+        tensor = self.given[key]
+        if tensor is None or tensor.shape != self.log_ratio_BT.shape:
+            raise ValueError(f"{self.name} needs {key} with the shape of log_ratio_BT")
+        return torch.where(self.mask_BT, tensor, 0.0)
 
 
 def _check(log_ratio_BT: Tensor, mask_BT: Tensor) -> Tensor:

@@ -56,6 +56,40 @@ def policy_loss(
     return -(scale_BT * torch.where(mask_BT, log_prob_BT, 0.0)).sum()
 
 
+def kl_loss(
+    log_prob_BT: Tensor, reference_log_prob_BT: Tensor, mask_BT: Tensor, token_weight_BT: Tensor
+) -> Tensor:
+    """Return the weighted sum over valid tokens of the k3 estimate of KL(pi || pi_ref), a scalar.
+
+    k3 = exp(x) - x - 1 with x = log pi_ref - log pi (Schulman 2020; verl's `low_var_kl`, with its
+    clamps: x to [-20, 20], k3 to [-10, 10]). ASPO, App. A.
+
+    Args:
+        log_prob_BT: log pi of the sampled tokens in nats, with gradient.
+        reference_log_prob_BT: log pi_ref of them.
+        mask_BT: 1 at the tokens of the response, 0 elsewhere; masked positions may hold anything.
+        token_weight_BT: from `token_weights`.
+    """
+    mask_BT = as_mask(mask_BT, log_prob_BT.shape)
+    log_ratio_BT = torch.where(mask_BT, reference_log_prob_BT - log_prob_BT, 0.0)
+    log_ratio_BT = log_ratio_BT.clamp(-20.0, 20.0)
+    k3_BT = (log_ratio_BT.exp() - log_ratio_BT - 1).clamp(-10.0, 10.0)
+    return (k3_BT * token_weight_BT.to(k3_BT.dtype)).sum()
+
+
+def entropy_bonus(entropy_BT: Tensor, mask_BT: Tensor, token_weight_BT: Tensor) -> Tensor:
+    """Return the weighted sum over valid tokens of the entropy, a scalar to subtract from the loss.
+
+    Args:
+        entropy_BT: entropy of pi at each token in nats, with gradient; masked positions may hold
+            anything.
+        mask_BT: 1 at the tokens of the response, 0 elsewhere.
+        token_weight_BT: from `token_weights`.
+    """
+    mask_BT = as_mask(mask_BT, entropy_BT.shape)
+    return (torch.where(mask_BT, entropy_BT, 0.0) * token_weight_BT.to(entropy_BT.dtype)).sum()
+
+
 def token_weights(
     aggregation: str,
     mask_BT: Tensor,

@@ -2,10 +2,14 @@
 
 import ast
 import difflib
+import functools
 import hashlib
 import importlib
+import importlib.util
 import inspect
+import os
 import pkgutil
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +22,8 @@ from respo.objectives.parameters import Range
 
 # What is between a log-ratio and a gradient for every objective.
 SHARED = ("advantages.py", "coefficients.py", "loss.py", "ratios.py")
+# What an objective imports to declare itself.
+NO_FORMULA = ("registry.py", "parameters.py")
 INPUTS = (
     "log_ratio_BT",
     "mean_log_ratio_B1",
@@ -25,7 +31,13 @@ INPUTS = (
     "advantage_B1",
     "mask_BT",
     "old_log_prob_BT",
+    "log_prob_BT",
+    "entropy_BT",
+    "batch_sums",
 )
+SEQUENCE_LEVEL = {"mean_log_ratio_B1", "log_weight_B1"}
+# The environment variable that names a folder of objectives outside the package.
+OWN_METHODS = "RESPO_METHODS"
 
 
 @dataclass(frozen=True)
@@ -50,12 +62,16 @@ class Objective:
     function: Callable[..., Tensor]
     inputs: tuple[str, ...]
     parameters: dict[str, Parameter]
+    sums: Callable[..., Tensor] | None
+    sums_inputs: tuple[str, ...]
 
 
 _OBJECTIVES: dict[str, Objective] = {}
 
 
-def objective(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+def objective(
+    name: str, *, sums: Callable[..., Tensor] | None = None
+) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
     """Register a coefficient function under `name`.
 
     Positional arguments are tensors, chosen by name:
@@ -64,6 +80,12 @@ def objective(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tens
     - `mean_log_ratio_B1`  mean of l_t over the response's tokens, clamped for exp, float64
     - `log_weight_B1`      L = log W, the sum of l_t over the response, clamped for exp, float64
     - `advantage_B1`, `mask_BT` (bool), `old_log_prob_BT`
+    - `log_prob_BT`, `entropy_BT`  of the current policy, detached
+    - `batch_sums`         what `sums` returns for the whole mini-batch
+
+    `sums` is for an objective that depends on the whole mini-batch: a function of the same form and
+    with the same parameters, which returns a float64 vector of sums over valid tokens. Backends
+    that split a mini-batch add the vectors of its parts before any coefficient is computed.
 
     Masked positions of the token tensors hold 0. Keyword-only arguments are parameters, typed
     with one of `respo.objectives.parameters` (or that `| None`), each with its default. The
@@ -76,7 +98,7 @@ def objective(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tens
         known = _OBJECTIVES.get(name)
         if known and _identity(known.function) != _identity(function):
             raise TypeError(f"objective {name!r} is already defined in {_source(known.function)}")
-        _OBJECTIVES[name] = _describe(name, function)
+        _OBJECTIVES[name] = _describe(name, function, sums)
         return function
 
     return register
@@ -88,8 +110,30 @@ def import_modules(package: ModuleType) -> None:
         importlib.import_module(f"{package.__name__}.{module.name}")
 
 
+@functools.cache
+def import_own(folder: str) -> None:
+    """Import every Python file of a folder, once, so that its objectives register themselves.
+
+    Raises:
+        ValueError: a file that cannot be imported, or one that defines an existing objective.
+    """
+    for path in sorted(Path(folder).glob("*.py")):
+        module_name = f"respo_own.{path.stem}"
+        spec = importlib.util.spec_from_file_location(module_name, path)
+        if spec is None or spec.loader is None:
+            raise ValueError(f"{path}: cannot be imported")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[module_name] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            del sys.modules[module_name]
+            raise ValueError(f"{path}: {type(error).__name__}: {error}; mend the file") from error
+
+
 def get(name: str) -> Objective:
     """Return the objective called `name`; ValueError lists the known ones."""
+    _import_configured()
     if name not in _OBJECTIVES:
         raise ValueError(_unknown("objective", name, objective_names()))
     return _OBJECTIVES[name]
@@ -97,7 +141,18 @@ def get(name: str) -> Objective:
 
 def objective_names() -> list[str]:
     """Return the names of all objectives, sorted."""
+    _import_configured()
     return sorted(_OBJECTIVES)
+
+
+def needs(name: str) -> frozenset[str]:
+    """Return the names of the tensors that an objective depends on, see `objective`."""
+    return frozenset(get(name).inputs + get(name).sums_inputs)
+
+
+def is_sequence_level(name: str) -> bool:
+    """Tell whether all tokens of a response have the same coefficient."""
+    return not SEQUENCE_LEVEL.isdisjoint(needs(name))
 
 
 def parameter_defaults(name: str) -> dict[str, float | None]:
@@ -124,13 +179,30 @@ def check_parameters(name: str, parameters: dict[str, Any]) -> dict[str, float |
 def code_hash(name: str) -> str:
     """Return 12 hex digits that identify the formula of an objective.
 
-    They change with the code of the objective's module and of the modules that every objective
-    goes through, and with nothing else: comments, blank lines and docstrings do not count. The
-    files are read anew at each call. Comparable between runs of the same minor version of Python,
-    whose printer of syntax trees it uses.
+    They change with the code of the objective's module, of the objectives that it imports and of
+    the modules that every objective goes through, and with nothing else: comments, blank lines and
+    docstrings do not count. The files are read anew at each call. Comparable between runs of the
+    same minor version of Python, whose printer of syntax trees it uses.
     """
-    paths = [_source(get(name).function), *(Path(__file__).with_name(n) for n in SHARED)]
-    return source_hash("\n".join(path.read_text(encoding="utf-8") for path in paths))
+    package = Path(__file__).parent
+    sources = {package / name: (package / name).read_text(encoding="utf-8") for name in SHARED}
+    to_read = [_source(get(name).function)]
+    while to_read:
+        path = to_read.pop()
+        if path not in sources and path.name not in NO_FORMULA:
+            sources[path] = path.read_text(encoding="utf-8")
+            to_read += [package / f"{module}.py" for module in _imported(sources[path])]
+    return source_hash("\n".join(sources[path] for path in sorted(sources, key=lambda p: p.name)))
+
+
+def _imported(source: str) -> list[str]:
+    """Return the modules of this package that a source imports from."""
+    package = f"{__package__}."
+    return [
+        node.module.removeprefix(package)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(package)
+    ]
 
 
 def source_hash(source: str) -> str:
@@ -158,7 +230,28 @@ def _unknown(what: str, name: object, known: Iterable[str]) -> str:
     return f"unknown {what}: {name!r}{hint}; known: {', '.join(known) or 'none'}"
 
 
-def _describe(name: str, function: Callable[..., Tensor]) -> Objective:
+def _import_configured() -> None:
+    if folder := os.environ.get(OWN_METHODS):
+        import_own(folder)
+
+
+def _describe(
+    name: str, function: Callable[..., Tensor], sums: Callable[..., Tensor] | None = None
+) -> Objective:
+    inputs, parameters = _signature(name, function)
+    sums_inputs, sums_parameters = _signature(name, sums) if sums else ((), parameters)
+    if sums_parameters != parameters:
+        raise TypeError(f"objective {name}: its sums must take the same parameters")
+    if ("batch_sums" in inputs) != (sums is not None) or "batch_sums" in sums_inputs:
+        raise TypeError(
+            f"objective {name}: batch_sums and the function that makes them belong together"
+        )
+    return Objective(function, inputs, parameters, sums, sums_inputs)
+
+
+def _signature(
+    name: str, function: Callable[..., Tensor]
+) -> tuple[tuple[str, ...], dict[str, Parameter]]:
     hints = get_type_hints(function, include_extras=True)
     inputs: list[str] = []
     parameters: dict[str, Parameter] = {}
@@ -172,7 +265,7 @@ def _describe(name: str, function: Callable[..., Tensor]) -> Objective:
         if allowed is None or argument.default is argument.empty:
             raise TypeError(f"objective {name}: {key} needs a range as its type and a default")
         parameters[key] = Parameter(argument.default, allowed, optional)
-    return Objective(function, tuple(inputs), parameters)
+    return tuple(inputs), parameters
 
 
 def _allowed(hint: Any) -> tuple[Range | None, bool]:
