@@ -9,6 +9,7 @@ import torch
 
 import respo.objectives as objectives
 from respo.objectives import check_parameters, code_hash, coefficients, parameter_defaults, registry
+from respo.objectives.parameters import NonNegative
 
 PACKAGE = Path(objectives.__file__).parent
 
@@ -129,6 +130,23 @@ def test_code_hash_follows_the_formula_and_nothing_else(new_objective):
     assert code_hash("scaled_ratio") != before
 
 
+@pytest.mark.usefixtures("new_objective")  # registers into a copy
+def test_code_hash_follows_the_objectives_that_a_formula_is_built_on(tmp_path_factory):
+    other = tmp_path_factory.mktemp("own") / "halved_ratio.py"
+    other.write_text(
+        "from respo.objectives.grpo import grpo\n"
+        "from respo.objectives.registry import objective\n\n\n"
+        "@objective('halved_ratio')\n"
+        "def halved_ratio(log_ratio_BT, advantage_B1):\n"
+        "    return grpo(log_ratio_BT, advantage_B1) / 2\n"
+    )
+    registry.import_own(str(other.parent))
+    before = code_hash("halved_ratio")
+    alone = other.read_text().replace("from respo.objectives.grpo import grpo", "grpo = None")
+    other.write_text(alone)
+    assert code_hash("halved_ratio") != before
+
+
 def test_code_hash_tells_the_objectives_apart():
     names = objectives.objective_names()
     assert len({code_hash(name) for name in names}) == len(names)
@@ -172,3 +190,78 @@ def test_the_package_imports_only_torch_and_the_standard_library():
             for name in names:
                 ours = name == "respo.objectives" or name.startswith("respo.objectives.")
                 assert ours or name.split(".")[0] in allowed, (file.name, name)
+
+
+def test_an_objective_with_sums_sees_the_whole_mini_batch(monkeypatch):
+    def tokens(mask_BT, *, scale: NonNegative = 1.0):
+        return scale * mask_BT.sum().double().unsqueeze(0)
+
+    def share(mask_BT, batch_sums, *, scale: NonNegative = 1.0):
+        return mask_BT / batch_sums
+
+    monkeypatch.setitem(
+        registry._OBJECTIVES, "share", registry._describe("share", share, sums=tokens)
+    )
+    mask_BT = torch.tensor([[1, 1], [1, 0]], dtype=torch.bool)
+    batch = (torch.zeros(2, 2), torch.ones(2), mask_BT)
+    assert registry.needs("share") == {"mask_BT", "batch_sums"}
+    # 3 valid tokens, by hand.
+    assert coefficients("share", *batch)[0, 0].item() == pytest.approx(1 / 3)
+    parts = [
+        objectives.batch_sums("share", *(tensor[row : row + 1] for tensor in batch))
+        for row in range(2)
+    ]
+    first = coefficients("share", *(tensor[:1] for tensor in batch), batch_sums=sum(parts))
+    assert first[0].tolist() == pytest.approx([1 / 3, 1 / 3])
+    assert objectives.batch_sums("grpo", *batch) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "sums"),
+    [
+        (lambda batch_sums: batch_sums, None),  # nobody makes them
+        (lambda mask_BT: mask_BT, lambda mask_BT: mask_BT),  # nobody uses them
+        (lambda batch_sums: batch_sums, lambda batch_sums: batch_sums),  # made from themselves
+    ],
+)
+def test_sums_and_their_maker_belong_together(function, sums):
+    with pytest.raises(TypeError, match="belong together"):
+        registry._describe("sums", function, sums)
+
+
+def test_sums_take_the_parameters_of_their_objective():
+    def sums(mask_BT, *, scale: NonNegative = 2.0):
+        return mask_BT
+
+    with pytest.raises(TypeError, match="same parameters"):
+        registry._describe("sums", lambda batch_sums: batch_sums, sums)
+
+
+@pytest.fixture
+def own_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "_OBJECTIVES", dict(registry._OBJECTIVES))
+    monkeypatch.setenv("RESPO_METHODS", str(tmp_path))
+    registry.import_own.cache_clear()
+    yield tmp_path
+    registry.import_own.cache_clear()
+
+
+def test_objectives_of_a_folder_of_ones_own(own_folder):
+    (own_folder / "mine.py").write_text(NEW_OBJECTIVE.replace("scaled_ratio", "mine"))
+    assert "mine" in objectives.objective_names()
+    assert parameter_defaults("mine") == {"scale": 2.0}
+    assert len(code_hash("mine")) == 12
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def broken(:\n", "mine.py: SyntaxError"),
+        ("import no_such_module\n", "mine.py: ModuleNotFoundError"),
+        (NEW_OBJECTIVE.replace("scaled_ratio", "grpo"), "'grpo' is already defined in .*grpo.py"),
+    ],
+)
+def test_a_bad_file_of_ones_own_is_named(own_folder, source, message):
+    (own_folder / "mine.py").write_text(source)
+    with pytest.raises(ValueError, match=message):
+        objectives.objective_names()

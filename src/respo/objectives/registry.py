@@ -192,7 +192,8 @@ def code_hash(name: str) -> str:
         if path not in sources and path.name not in NO_FORMULA:
             sources[path] = path.read_text(encoding="utf-8")
             to_read += [package / f"{module}.py" for module in _imported(sources[path])]
-    return source_hash("\n".join(sources[path] for path in sorted(sources, key=lambda p: p.name)))
+    hashes = sorted(f"{path.name} {source_hash(source)}" for path, source in sources.items())
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:12]
 
 
 def _imported(source: str) -> list[str]:
