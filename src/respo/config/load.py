@@ -25,6 +25,7 @@ from respo.config.schema import (
     Settings,
     Strict,
     Study,
+    impossible_options,
 )
 from respo.config.study import RESERVED_COLUMN, RESERVED_FOLDERS, ResolvedStudy
 from respo.config.yaml import NUMBER, read_yaml
@@ -76,6 +77,7 @@ def load_study(config: Path, name: str) -> ResolvedStudy:
     )
     _check_names(resolved, path)
     _check_runs(resolved, path)
+    _check_options(resolved, config, path)
     _check_prompts(resolved, path)
     return resolved
 
@@ -123,6 +125,34 @@ def _check_runs(resolved: ResolvedStudy, path: Path) -> None:
     if twice:
         raise UserError(
             f"{path}: extra_runs: {twice[0].name} stands twice or is in the grid; keep one"
+        )
+
+
+def _check_options(resolved: ResolvedStudy, config: Path, path: Path) -> None:
+    """Refuse options that a model cannot be trained with or that would do nothing."""
+    idle: set[Path] = set()
+    active: set[Path] = set()
+    for run in resolved.runs():
+        training = resolved.training(run)
+        files = {
+            config / kind / f"{name}.yaml": getattr(resolved, kind)[name].model_dump()
+            for kind, name in resolved.levels(run)
+        }
+        files[path] = resolved.study.model_dump(exclude_unset=True)
+
+        def source(option: str, files: dict[Path, dict[str, Any]] = files) -> Path:
+            return next((f for f, keys in files.items() if keys.get(option) is not None), path)
+
+        model = resolved.models[run.model]
+        for option, reason in impossible_options(model, training).items():
+            raise UserError(f"{source(option)}: {option}: {reason} (model {run.model!r})")
+        file = source("overlong_factor")
+        if files[file].get("overlong_factor") is not None:
+            (active if training.overlong_buffer else idle).add(file)
+    for file in sorted(idle - active):
+        raise UserError(
+            f"{file}: overlong_factor: does nothing, since overlong_buffer is 0 in all runs; "
+            f"set overlong_buffer or leave the factor out"
         )
 
 

@@ -49,6 +49,8 @@ TableId = Literal["respo/table1"]
 FigureId = Literal["respo/fig1", "respo/fig3"]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Coefficient = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+WholeNumber = Annotated[int, Field(ge=0)]
 Scalar = Annotated[
     Any,
     AfterValidator(_scalar),
@@ -169,6 +171,17 @@ class WarmStart(Strict):
     seed: int = Field(ge=0, lt=2**31, description="seed of weights and demonstrations")
 
 
+class LengthPenalty(Strict):
+    """The penalty of long responses, where a file sets its own."""
+
+    overlong_buffer: WholeNumber | None = Field(
+        default=None, description="instead of the study's (a method's goes before a model's)"
+    )
+    overlong_factor: PositiveFloat | None = Field(
+        default=None, description="instead of the study's (a method's goes before a model's)"
+    )
+
+
 class Policy(Strict):
     """What a policy is: whatever changes its weights or its responses."""
 
@@ -186,7 +199,7 @@ class Resources(Strict):
     minutes: Positive = Field(description="longest wall time of a training job, minutes")
 
 
-class Model(Policy):
+class Model(LengthPenalty, Policy):
     """`config/models/NAME.yaml`: a policy and what its jobs need."""
 
     label: str = Field(min_length=1, description="name in tables and figures")
@@ -209,15 +222,29 @@ class Objective(Strict):
     )
 
 
-class Method(Objective):
+RoutingReplay = Literal["none", "R2", "R3"]
+
+
+class Overrides(LengthPenalty):
+    """The options of a run that a method sets itself; those left out are the study's."""
+
+    loss_aggregation: Aggregation | None = Field(
+        default=None, description="instead of the study's, where the paper prescribes another"
+    )
+    kl_coefficient: Coefficient | None = Field(default=None, description="instead of the study's")
+    entropy_coefficient: Coefficient | None = Field(
+        default=None, description="instead of the study's"
+    )
+    dynamic_sampling: WholeNumber | None = Field(default=None, description="instead of the study's")
+    routing_replay: RoutingReplay | None = Field(default=None, description="instead of the study's")
+
+
+class Method(Overrides, Objective):
     """`config/methods/NAME.yaml`: an objective with its parameters."""
 
     label: str = Field(min_length=1, description="name in tables and figures")
     source: str = Field(min_length=1, description="paper and section")
     deviations: list[str] = Field(description="numbered departures from the source; [] if none")
-    loss_aggregation: Aggregation | None = Field(
-        default=None, description="instead of the study's, where the paper prescribes another"
-    )
 
 
 # --- studies --------------------------------------------------------------------------------------
@@ -247,6 +274,29 @@ class Training(Strict):
         description="of rollouts and of the log-probabilities in the loss alike"
     )
     loss_aggregation: Aggregation = Field(description="how token losses become one number")
+    kl_coefficient: Coefficient = Field(
+        default=0.0,
+        description="weight of the KL loss (k3) against the initial weights; 0 for none",
+    )
+    entropy_coefficient: Coefficient = Field(
+        default=0.0, description="weight of the entropy that the loss rewards; 0 for none"
+    )
+    dynamic_sampling: WholeNumber = Field(
+        default=0,
+        description="most rounds in which groups without spread are replaced by fresh ones; 0 off",
+    )
+    overlong_buffer: WholeNumber = Field(
+        default=0,
+        description="tokens before the response limit in which a penalty grows; 0 for none",
+    )
+    overlong_factor: PositiveFloat = Field(
+        default=1.0, description="the penalty at the limit; needs `overlong_buffer`"
+    )
+    routing_replay: RoutingReplay = Field(
+        default="none",
+        description="experts in an update: the router's own choice, or that of the rollout in the "
+        "trainer (`R2`) or the sampler (`R3`); `qwen3_moe` only",
+    )
     optimizer: Optimizer = Field(description="AdamW")
     checkpoints: Counts = Field(description="updates whose weights are kept for evaluation")
 
@@ -337,3 +387,25 @@ class RunConfig(Strict):
     seed: int
     training: Training
     train_data: Dataset
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        for option, reason in impossible_options(self.model, self.training).items():
+            raise ValueError(f"training.{option}: {reason}")
+        return self
+
+
+def impossible_options(model: Policy, training: Training) -> dict[str, str]:
+    """Return the options that a model cannot be trained with, each with the reason and remedy."""
+    problems = {}
+    if training.overlong_buffer > model.max_response_tokens:
+        problems["overlong_buffer"] = (
+            f"{training.overlong_buffer} is greater than max_response_tokens "
+            f"{model.max_response_tokens}; lower it"
+        )
+    if training.routing_replay != "none" and model.architecture.model_type != "qwen3_moe":
+        problems["routing_replay"] = (
+            f"{training.routing_replay!r} needs a mixture of experts, and model_type is "
+            f"{model.architecture.model_type!r}; write none or train another model"
+        )
+    return problems

@@ -14,6 +14,7 @@ from respo.config.schema import (
     Method,
     Model,
     Objective,
+    Overrides,
     Policy,
     RunConfig,
     Strict,
@@ -26,6 +27,8 @@ from respo.config.yaml import canonical
 RESERVED_FOLDERS = ("data", "initial", "tables", "figures", "logs", "benchmarks")
 # The column of the macro average, beside those of the benchmarks.
 RESERVED_COLUMN = "macro"
+
+OPTIONS = set(Overrides.model_fields)
 
 
 @dataclass(frozen=True)
@@ -88,18 +91,32 @@ class ResolvedStudy(Strict):
             objective_code: hash of the objective's formula, see `respo.objectives.code_hash`.
         """
         method = self.methods[run.method]
-        training = {name: getattr(self.study, name) for name in Training.model_fields}
-        if method.loss_aggregation is not None:
-            training["loss_aggregation"] = method.loss_aggregation
         return RunConfig(
             model=self._policy(run.model),
             objective=Objective(objective=method.objective, parameters=method.parameters),
             objective_code=objective_code,
             staleness=run.staleness,
             seed=run.seed,
-            training=Training(**training),
+            training=self.training(run),
             train_data=self.datasets[self.study.train_data],
         )
+
+    def training(self, run: Run) -> Training:
+        """Return a run's settings: those of its method, else of its model, else of the study.
+
+        Whether its model can be trained with them is for `run_config` to say.
+        """
+        levels = [getattr(self, level)[name] for level, name in self.levels(run)]
+        own = [level.model_dump(exclude_none=True, include=OPTIONS) for level in levels]
+        settings = {name: getattr(self.study, name) for name in Training.model_fields}
+        for options in reversed(own):
+            settings |= options
+        return Training(**settings)
+
+    @staticmethod
+    def levels(run: Run) -> list[tuple[str, str]]:
+        """Return kind and name of the files that go before the study, the first of all first."""
+        return [("methods", run.method), ("models", run.model)]
 
     def initial_config(self, model: str) -> InitialConfig:
         """Gather what the initial weights of a model depend on."""
