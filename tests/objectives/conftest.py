@@ -31,14 +31,14 @@ def loss_gradient(batch, name, aggregation="token-mean", **parameters):
     c_BT = coefficients(
         name, log_prob_BT - batch.old_BT, batch.advantage_B, batch.mask_BT, **parameters
     )
-    weight_BT = token_weights(
+    weight_B = token_weights(
         aggregation,
         batch.mask_BT,
         batch_tokens=int(batch.mask_BT.sum()),
         batch_responses=len(batch.mask_BT),
         max_response_tokens=batch.max_response_tokens,
     )
-    policy_loss(log_prob_BT, c_BT, batch.advantage_B, batch.mask_BT, weight_BT).backward()
+    policy_loss(log_prob_BT, c_BT, batch.advantage_B, batch.mask_BT, weight_B).backward()
     return log_prob_BT.grad
 
 

@@ -30,14 +30,14 @@ def loss_and_gradient(name, batch, aggregation, parts):
         c_BT = coefficients(
             name, log_ratio_BT, batch.advantage_B[rows], mask_BT, batch.old_BT[rows]
         )
-        weight_BT = token_weights(
+        weight_B = token_weights(
             aggregation,
             mask_BT,
             batch_tokens=int(batch.mask_BT.sum()),
             batch_responses=len(batch.mask_BT),
             max_response_tokens=batch.max_response_tokens,
         )
-        loss = policy_loss(log_prob_BT, c_BT, batch.advantage_B[rows], mask_BT, weight_BT)
+        loss = policy_loss(log_prob_BT, c_BT, batch.advantage_B[rows], mask_BT, weight_B)
         loss.backward()
         total = total + loss.detach()
     return total, leaf_BT.grad

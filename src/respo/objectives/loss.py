@@ -20,7 +20,7 @@ def policy_loss(
     coefficient_BT: Tensor,
     advantage_B: Tensor,
     mask_BT: Tensor,
-    token_weight_BT: Tensor,
+    token_weight_B: Tensor,
 ) -> Tensor:
     """Return the sum over valid tokens of -(c * A * weight) * log pi, a scalar.
 
@@ -34,7 +34,7 @@ def policy_loss(
         coefficient_BT: from `coefficients`.
         advantage_B: one advantage per response.
         mask_BT: 1 at the tokens of the response, 0 elsewhere.
-        token_weight_BT: from `token_weights`.
+        token_weight_B: from `token_weights`.
 
     Raises:
         ValueError: shapes that do not fit each other, or log-probabilities in low precision.
@@ -42,22 +42,23 @@ def policy_loss(
     if log_prob_BT.dtype not in (torch.float32, torch.float64):
         raise ValueError(f"log_prob_BT must be float32 or float64, not {log_prob_BT.dtype}")
     mask_BT = as_mask(mask_BT, log_prob_BT.shape)
-    for name, tensor in (("coefficient_BT", coefficient_BT), ("token_weight_BT", token_weight_BT)):
-        if tensor.shape != log_prob_BT.shape:
-            raise ValueError(
-                f"{name} has shape {tuple(tensor.shape)}, log_prob_BT {tuple(log_prob_BT.shape)}"
-            )
-    if advantage_B.shape != log_prob_BT.shape[:1]:
+    if coefficient_BT.shape != log_prob_BT.shape:
         raise ValueError(
-            f"advantage_B has shape {tuple(advantage_B.shape)}, expected ({len(log_prob_BT)},)"
+            f"coefficient_BT has shape {tuple(coefficient_BT.shape)}, log_prob_BT "
+            f"{tuple(log_prob_BT.shape)}"
         )
-    scale_BT = coefficient_BT * advantage_B.unsqueeze(1) * token_weight_BT
-    scale_BT = torch.where(mask_BT, scale_BT, 0.0).to(log_prob_BT.dtype).detach()
-    return -(scale_BT * torch.where(mask_BT, log_prob_BT, 0.0)).sum()
+    for name, tensor in (("advantage_B", advantage_B), ("token_weight_B", token_weight_B)):
+        if tensor.shape != log_prob_BT.shape[:1]:
+            raise ValueError(
+                f"{name} has shape {tuple(tensor.shape)}, expected ({len(log_prob_BT)},)"
+            )
+    scale_B1 = (advantage_B * token_weight_B).to(log_prob_BT.dtype).unsqueeze(1)
+    scale_BT = (coefficient_BT * scale_B1).detach().masked_fill(~mask_BT, 0.0)
+    return -(scale_BT * log_prob_BT.masked_fill(~mask_BT, 0.0)).sum()
 
 
 def kl_loss(
-    log_prob_BT: Tensor, reference_log_prob_BT: Tensor, mask_BT: Tensor, token_weight_BT: Tensor
+    log_prob_BT: Tensor, reference_log_prob_BT: Tensor, mask_BT: Tensor, token_weight_B: Tensor
 ) -> Tensor:
     """Return the weighted sum over valid tokens of the k3 estimate of KL(pi || pi_ref), a scalar.
 
@@ -68,26 +69,27 @@ def kl_loss(
         log_prob_BT: log pi of the sampled tokens in nats, with gradient.
         reference_log_prob_BT: log pi_ref of them.
         mask_BT: 1 at the tokens of the response, 0 elsewhere; masked positions may hold anything.
-        token_weight_BT: from `token_weights`.
+        token_weight_B: from `token_weights`.
     """
     mask_BT = as_mask(mask_BT, log_prob_BT.shape)
     log_ratio_BT = torch.where(mask_BT, reference_log_prob_BT - log_prob_BT, 0.0)
     log_ratio_BT = log_ratio_BT.clamp(-20.0, 20.0)
     k3_BT = (log_ratio_BT.exp() - log_ratio_BT - 1).clamp(-10.0, 10.0)
-    return (k3_BT * token_weight_BT.to(k3_BT.dtype)).sum()
+    return (k3_BT * token_weight_B.to(k3_BT.dtype).unsqueeze(1)).sum()
 
 
-def entropy_bonus(entropy_BT: Tensor, mask_BT: Tensor, token_weight_BT: Tensor) -> Tensor:
+def entropy_bonus(entropy_BT: Tensor, mask_BT: Tensor, token_weight_B: Tensor) -> Tensor:
     """Return the weighted sum over valid tokens of the entropy, a scalar to subtract from the loss.
 
     Args:
         entropy_BT: entropy of pi at each token in nats, with gradient; masked positions may hold
             anything.
         mask_BT: 1 at the tokens of the response, 0 elsewhere.
-        token_weight_BT: from `token_weights`.
+        token_weight_B: from `token_weights`.
     """
     mask_BT = as_mask(mask_BT, entropy_BT.shape)
-    return (torch.where(mask_BT, entropy_BT, 0.0) * token_weight_BT.to(entropy_BT.dtype)).sum()
+    weight_B1 = token_weight_B.to(entropy_BT.dtype).unsqueeze(1)
+    return (torch.where(mask_BT, entropy_BT, 0.0) * weight_B1).sum()
 
 
 def token_weights(
@@ -98,7 +100,7 @@ def token_weights(
     batch_responses: float,
     max_response_tokens: float,
 ) -> Tensor:
-    """Return the weight of each token in the loss of the whole mini-batch.
+    """Return the weight that each token of a response has in the loss of the whole mini-batch.
 
     ============================  =============================================
     `token-mean`                  1 / batch_tokens
@@ -115,7 +117,7 @@ def token_weights(
         max_response_tokens: the run's limit on response length, not the width of a tensor.
 
     Returns:
-        Weights, shape (B, T), float64, 0 at masked tokens.
+        Weights, shape (B,), float64.
 
     Raises:
         ValueError: an unknown aggregation, or a total that is not positive.
@@ -129,14 +131,13 @@ def token_weights(
     for name, total in totals.items():
         if not 0 < total < math.inf:
             raise ValueError(f"{name} = {total!r} must be positive and finite")
-    weight_BT = mask_BT.double()
+    one_B = mask_BT.new_ones(len(mask_BT), dtype=torch.float64)
     if aggregation == "token-mean":
-        return weight_BT / batch_tokens
+        return one_B / batch_tokens
     if aggregation == "seq-mean-token-mean":
-        tokens_B1 = weight_BT.sum(dim=1, keepdim=True).clamp(min=1)
-        return weight_BT / tokens_B1 / batch_responses
+        return one_B / batch_responses / mask_BT.sum(dim=1).clamp(min=1)
     if aggregation == "seq-mean-token-sum":
-        return weight_BT / batch_responses
+        return one_B / batch_responses
     if aggregation == "seq-mean-token-sum-norm":
-        return weight_BT / batch_responses / max_response_tokens
+        return one_B / batch_responses / max_response_tokens
     raise ValueError(f"unknown aggregation: {aggregation!r}; known: {', '.join(AGGREGATIONS)}")
