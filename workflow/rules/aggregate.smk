@@ -105,7 +105,10 @@ rule report:
     params:
         # Relative: a copied project needs no new report.
         snakefile=os.path.relpath(workflow.main_snakefile),
-        config=[f"{key}={value}" for key, value in settings.model_dump().items()],
+        config=[
+            f"{key}={value}"
+            for key, value in settings.model_dump(exclude_none=True).items()
+        ],
     message:
         "HTML report"
     shell:

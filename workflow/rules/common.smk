@@ -29,9 +29,19 @@ def fail(message):
     sys.exit(f"error: {message}")
 
 
+def own_methods_folder(name):
+    """The user's folder of methods; its objectives are known to this process and to all jobs."""
+    if name is None:
+        return None
+    folder = Path(name).expanduser()
+    os.environ["RESPO_METHODS"] = str(folder.resolve())
+    return folder
+
+
 try:
     settings = load_settings(CONFIG / "config.yaml", config)
-    resolved = load_study(CONFIG, settings.study)
+    own_methods = own_methods_folder(settings.own_methods)
+    resolved = load_study(CONFIG, settings.study, own_methods)
 except UserError as error:
     fail(error)
 

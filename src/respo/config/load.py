@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from respo.cli import UserError
 from respo.config.schema import (
+    NAME_PATTERN,
     Benchmark,
     Chain,
     Dataset,
@@ -40,25 +41,30 @@ def load_settings(path: Path, overrides: dict[str, Any]) -> Settings:
     return validate(Settings, {**settings, **overrides}, "--config")
 
 
-def load_study(config: Path, name: str) -> ResolvedStudy:
+def load_study(config: Path, name: str, own_methods: Path | None = None) -> ResolvedStudy:
     """Read a study and every file that it names.
 
     Args:
         config: the folder with studies/, methods/, models/, datasets/ and benchmarks/.
         name: a file of ``config/studies`` without ``.yaml``.
+        own_methods: a folder of further methods, which all join the study.
 
     Raises:
         UserError: with all problems of the first bad file.
     """
-    path = _named(config / "studies", name, "study")
+    path = _named(_yaml_files(config / "studies"), name, "study", config / "studies")
     study = validate(Study, read_yaml(path), path)
+    named = _places(study, "methods", path)
+    joining = [n for n in _yaml_files(own_methods) if n not in named] if own_methods else []
+    study = study.model_copy(update={"methods": [*study.methods, *joining]})
+    places = named | dict.fromkeys(joining, str(own_methods))
 
     def load(kind: type[M], folder: str, names: dict[str, str]) -> dict[str, M]:
         """Read the files that are named, each with the place that names it."""
-        files = {n: _named(config / folder, n, place) for n, place in names.items()}
+        known = _yaml_files(config / folder)
+        files = {n: _named(known, n, place, config / folder) for n, place in names.items()}
         return {n: validate(kind, read_yaml(file), file) for n, file in files.items()}
 
-    methods = load(Method, "methods", _places(study, "methods", path))
     models = load(Model, "models", _places(study, "models", path))
     data = {
         m.warm_start.data: f"{config / 'models' / name}.yaml: warm_start.data"
@@ -67,19 +73,68 @@ def load_study(config: Path, name: str) -> ResolvedStudy:
     resolved = ResolvedStudy(
         name=name,
         study=study,
-        methods={
-            name: _with_all_parameters(method, config / "methods" / f"{name}.yaml")
-            for name, method in methods.items()
-        },
+        methods=load_methods(config, places, own_methods),
         models=models,
         datasets=load(Dataset, "datasets", data | {study.train_data: f"{path}: train_data"}),
         benchmarks=load(Benchmark, "benchmarks", _places(study, "benchmarks", path)),
     )
     _check_names(resolved, path)
     _check_runs(resolved, path)
-    _check_options(resolved, config, path)
+    files = {
+        "methods": method_files(config, own_methods),
+        "models": _yaml_files(config / "models"),
+    }
+    _check_options(resolved, files, path)
     _check_prompts(resolved, path)
     return resolved
+
+
+def load_methods(
+    config: Path, places: dict[str, str], own_methods: Path | None = None
+) -> dict[str, Method]:
+    """Read methods, with every parameter of their objectives.
+
+    Args:
+        config: the folder with methods/.
+        places: names of the methods, each with the place that names it.
+        own_methods: a folder of further methods.
+
+    Raises:
+        UserError: with all problems of the first bad file.
+    """
+    known = method_files(config, own_methods)
+    files = {n: _named(known, n, place, config / "methods") for n, place in places.items()}
+    return {
+        name: _with_all_parameters(validate(Method, read_yaml(file), file), file)
+        for name, file in files.items()
+    }
+
+
+def _yaml_files(folder: Path) -> dict[str, Path]:
+    """Return the YAML files of a folder by name."""
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def method_files(config: Path, own_methods: Path | None = None) -> dict[str, Path]:
+    """Return the files of all methods by name: ours, and those of a user's own folder.
+
+    Raises:
+        UserError: the user's folder is missing or empty, or a name is bad or one of ours.
+    """
+    known = _yaml_files(config / "methods")
+    if own_methods is None:
+        return known
+    if not own_methods.is_dir():
+        raise UserError(f"own_methods: {own_methods} is not a folder")
+    own = _yaml_files(own_methods)
+    if not own:
+        raise UserError(f"own_methods: {own_methods} holds no NAME.yaml; each method needs one")
+    for name in own.keys() & known.keys():
+        raise UserError(f"{own[name]}: {known[name]} has this name already; rename yours")
+    for name, file in own.items():
+        if not re.fullmatch(NAME_PATTERN, name):
+            raise UserError(f"{file}: the name of a method is letters, digits, '.', '_' and '-'")
+    return known | own
 
 
 def _places(study: Study, key: str, path: Path) -> dict[str, str]:
@@ -128,14 +183,14 @@ def _check_runs(resolved: ResolvedStudy, path: Path) -> None:
         )
 
 
-def _check_options(resolved: ResolvedStudy, config: Path, path: Path) -> None:
+def _check_options(resolved: ResolvedStudy, known: dict[str, dict[str, Path]], path: Path) -> None:
     """Refuse options that a model cannot be trained with or that would do nothing."""
     idle: set[Path] = set()
     active: set[Path] = set()
     for run in resolved.runs():
         training = resolved.training(run)
         files = {
-            config / kind / f"{name}.yaml": getattr(resolved, kind)[name].model_dump()
+            known[kind][name]: getattr(resolved, kind)[name].model_dump()
             for kind, name in resolved.levels(run)
         }
         files[path] = resolved.study.model_dump(exclude_unset=True)
@@ -179,19 +234,21 @@ def _with_all_parameters(method: Method, path: Path) -> Method:
         if isinstance(value, str) and NUMBER.fullmatch(value):
             raise UserError(f"{path}: parameters.{name}: {_text_for_number(value)}")
     try:
+        known = objectives.objective_names()
+    except ValueError as error:  # a file of the user's own
+        raise UserError(str(error)) from None
+    try:
         parameters = objectives.check_parameters(method.objective, method.parameters)
     except ValueError as error:
-        key = "parameters" if method.objective in objectives.objective_names() else "objective"
+        key = "parameters" if method.objective in known else "objective"
         raise UserError(f"{path}: {key}: {error}") from None
     return method.model_copy(update={"parameters": parameters})
 
 
-def _named(folder: Path, name: str, where: str) -> Path:
+def _named(known: dict[str, Path], name: str, where: str, folder: Path) -> Path:
     """Return the YAML file of a name, or tell which names there are."""
-    file = folder / f"{name}.yaml"
-    if file.is_file():
-        return file
-    known = sorted(path.stem for path in folder.glob("*.yaml"))
+    if name in known:
+        return known[name]
     raise UserError(
         f"{where}: {name!r} is not a file of {folder}; there are {', '.join(known) or 'none'}"
         + _suggestion(name, known)

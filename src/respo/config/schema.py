@@ -46,7 +46,7 @@ Seeds = Annotated[
 ]
 # Tables and figures carry the papers' own numbers.
 TableId = Literal["respo/table1"]
-FigureId = Literal["respo/fig1", "respo/fig3"]
+FigureId = Literal["respo/fig1", "respo/fig3", "aspo/fig4"]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Coefficient = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -78,6 +78,12 @@ class Settings(Strict):
         default="cpu",
         pattern=r"^(cpu|cuda(:\d+)?)$",
         description="where local training and sampling run: `cpu`, `cuda` or `cuda:1`",
+    )
+    own_methods: str | None = Field(
+        default=None,
+        min_length=1,
+        description="a folder of your own: its `NAME.yaml` are methods that join the study, its "
+        "`*.py` their objectives",
     )
 
 
