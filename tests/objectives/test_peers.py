@@ -1,7 +1,8 @@
 """Gradients against TRL's GRPOTrainer on random tensors, where TRL is installed (1.16 tried).
 
 TRL's `bnpo` is GRPO with a token mean, `grpo` with a mean over responses, `dr_grpo` divides by
-the response limit; its sequence level is GSPO; its `vespo` is VESPO.
+the response limit; its sequence level is GSPO; its `vespo` is VESPO, `sapo` SAPO with a mean over
+responses, `cispo` CISPO with the cap itself as its parameter; its `delta` is the dual clip.
 """
 
 import warnings
@@ -112,6 +113,35 @@ def trl_gradient(tmp_path_factory):
             "seq-mean-token-mean",
             {},
             1e-3,
+        ),
+        (
+            "bnpo",
+            "token",
+            {"epsilon": 0.2, "delta": 1.5},
+            "grpo",
+            "token-mean",
+            {"dual_clip": 1.5},
+            1.0,
+        ),
+        ("sapo", "token", {}, "sapo", "seq-mean-token-mean", {}, 0.3),
+        (
+            "sapo",
+            "token",
+            {"sapo_temperature_pos": 0.5, "sapo_temperature_neg": 3.0},
+            "sapo",
+            "seq-mean-token-mean",
+            {"tau_pos": 0.5, "tau_neg": 3.0},
+            1.0,
+        ),
+        ("cispo", "token", {"epsilon_high": 5.0}, "cispo", "token-mean", {}, 1.5),
+        (
+            "cispo",
+            "token",
+            {"epsilon_high": 1.28},
+            "cispo",
+            "token-mean",
+            {"epsilon_high": 0.28},
+            0.3,
         ),
         ("vespo", "token", {}, "vespo", "token-mean", {}, 0.3),
         (

@@ -27,17 +27,13 @@ def bapo_sums(
     low_max: UnitInterval = 0.9,
     low_step: Step = 0.02,
 ) -> Tensor:
-    """Return sum over A > 0 of pi_old * A * min(r, high) for every high, then the sum over A < 0 of
-    pi_old * |A| * max(r, low) for every low."""
+    """Return the sum of pi_old * A * min(r, high) over A > 0 for every high, and then the sum of
+    pi_old * |A| * max(r, low_start) over A < 0."""
     ratio = log_ratio_BT[mask_BT].double().exp()
     mass = (old_log_prob_BT.double().exp() * advantage_B1)[mask_BT]
-    highs = _bounds(high_start, high_max, high_step, mass)
-    lows = _bounds(low_start, low_max, low_step, mass)
-    pos, neg = mass.clamp(min=0), (-mass).clamp(min=0)
-    # max(r, low) = -min(-r, -low), and -lows fall.
-    return torch.cat(
-        (_sums_of_minimum(ratio, pos, highs), -_sums_of_minimum(-ratio, neg, -lows.flip(0)).flip(0))
-    )
+    pos = _sums_of_minimum(ratio, mass.clamp(min=0), _bounds(high_start, high_max, high_step, mass))
+    neg = ((-mass).clamp(min=0) * ratio.clamp(min=low_start)).sum()
+    return torch.cat((pos, neg.unsqueeze(0)))
 
 
 @objective("bapo", sums=bapo_sums)
@@ -61,21 +57,20 @@ def bapo(
 
         P / (P + N) >= target,  P, N = sum of pi_old * |min(r A, clip(r, low, high) A)| by sign of A
 
-    BAPO (Xi et al. 2025, arXiv 2510.18927), eq. 8 and Alg. 1; weights and values as in MASPO,
-    Sec. 3. A mini-batch without any loss keeps the starts, and so does a bound whose maximum is not
-    above its start. The authors' public code raises low first, compares P / N with the target,
-    leaves out pi_old and adds a dual clip at 3; the paper is followed.
+    BAPO (Xi et al. 2025, arXiv 2510.18927), Alg. 1; share as in MASPO, Sec. 3. Raising low lifts
+    the value of the negative tokens that it clips and so never the share: where the highest high
+    does not reach the target, low goes to its maximum. A mini-batch without any loss keeps the
+    starts, and so does a bound whose maximum is not above its start. The authors' public code
+    raises low first, compares P / N with the target, leaves out pi_old and adds a dual clip at 3;
+    the paper is followed.
     """
     highs = _bounds(high_start, high_max, high_step, batch_sums)
-    lows = _bounds(low_start, low_max, low_step, batch_sums)
-    pos_sums, neg_sums = batch_sums.split((len(highs), len(lows)))
-    # Every pair of bounds in the order of the search: high rises first, then low.
-    pos = torch.cat((pos_sums, pos_sums[-1].expand(len(lows) - 1)))
-    neg = torch.cat((neg_sums[0].expand(len(highs)), neg_sums[1:]))
+    pos, neg = batch_sums[:-1], batch_sums[-1]
     reached = pos >= target * (pos + neg)
-    reached[-1] = True  # the search ends here whatever the share
-    found = int(reached.int().argmax())
-    high, low = highs[min(found, len(highs) - 1)], lows[max(0, found - len(highs) + 1)]
+    if reached.any():
+        high, low = highs[reached.int().argmax()], batch_sums.new_tensor(low_start)
+    else:
+        high, low = highs[-1], _bounds(low_start, low_max, low_step, batch_sums)[-1]
     ratio_BT = log_ratio_BT.exp()
     clipped_pos_BT = (advantage_B1 > 0) & (ratio_BT > high)
     clipped_neg_BT = (advantage_B1 < 0) & (ratio_BT < low)
