@@ -101,9 +101,9 @@ def test_updates_of_a_rollout_batch_share_one_behaviour_policy(
     collected = []
     collect = trainer_module.collect
 
-    def recording(policy: Any, prompts: Any, config: Any, index: int) -> Any:
+    def recording(policy: Any, prompts: Any, config: Any, index: int, cursor: int) -> Any:
         weights = [w.detach().clone() for w in policy.parameters()]
-        rollout = collect(policy, prompts, config, index)
+        rollout = collect(policy, prompts, config, index, cursor)
         collected.append((index, weights))
         return rollout
 

@@ -43,7 +43,7 @@ def moved(policy: Policy, seed: int = 0, by: float = 0.02) -> Policy:
 
 def learning_rollout(policy: Policy, prompts: Prompts, config: RunConfig) -> Rollout:
     """A rollout batch in which some but not all groups have an advantage."""
-    rollout = collect(policy, prompts, config, 0)
+    rollout = collect(policy, prompts, config, 0, 0)
     zero = (rollout.responses.advantage_B == 0).double().mean()
     assert 0 < zero < 1
     return rollout
@@ -75,7 +75,7 @@ def test_equals_the_textbook(
     later = moved(policy)
     optimizer = adamw(later, config)
     responses = rollout.mini_batch(1, 16)
-    updated = policy_update(optimizer, responses, config, 2, on_policy=False)
+    updated = policy_update(optimizer, responses, config, 2, on_policy=False, reference=policy)
 
     weights = {name: w.clone().requires_grad_() for name, w in later.weights.items()}
     plain = dataclasses.replace(later, weights=weights)
@@ -115,7 +115,9 @@ def test_split_and_padding_do_not_matter(
     results = []
     for batch, rows in ((responses, 16), (responses, 1), (responses, 5), (padded, 3)):
         optimizer = adamw(moved(policy), config)
-        updated = policy_update(optimizer, batch, config, 1, on_policy=False, micro_batch_rows=rows)
+        updated = policy_update(
+            optimizer, batch, config, 1, on_policy=False, reference=policy, micro_batch_rows=rows
+        )
         results.append((optimizer.exp_avg, updated))
     gradient, first = results[0]
     assert gradient.abs().max() > 1e-4
@@ -131,7 +133,9 @@ def test_rows_without_advantage_count_in_the_metrics_alone(
     config = make_config(objective="grpo")
     responses = learning_rollout(policy, prompts, config).responses
     later = moved(policy)
-    updated = policy_update(adamw(later, config), responses, config, 1, on_policy=False)
+    updated = policy_update(
+        adamw(later, config), responses, config, 1, on_policy=False, reference=policy
+    )
     # Entropy and KL of all rows, from the logits of the unsplit batch.
     logits = forward(later, responses.ids_BT)[:, :-1].double()
     log_probs = logits.log_softmax(-1)
@@ -152,23 +156,34 @@ def test_log_ratio_is_zero_before_the_first_update(
     policy: Policy, prompts: Prompts, make_config: MakeConfig, temperature: float
 ) -> None:
     config = make_config(temperature=temperature)
-    rollout = collect(policy, prompts, config, 0)
+    rollout = collect(policy, prompts, config, 0, 0)
     optimizer = adamw(policy, config)
-    first = policy_update(optimizer, rollout.mini_batch(0, 16), config, 1, on_policy=True).metrics
+    first = policy_update(
+        optimizer, rollout.mini_batch(0, 16), config, 1, on_policy=True, reference=policy
+    ).metrics
     for name in ("log_ratio_mean", "log_ratio_q05", "log_ratio_q95", "approx_kl"):
         assert first[name] == 0.0
     assert first["coefficient_mean_pos"] == first["coefficient_mean_neg"] == 1.0
-    second = policy_update(optimizer, rollout.mini_batch(1, 16), config, 2, on_policy=False).metrics
+    second = policy_update(
+        optimizer, rollout.mini_batch(1, 16), config, 2, on_policy=False, reference=policy
+    ).metrics
     assert second["approx_kl"] != 0.0
 
 
 def test_a_sampler_at_another_temperature_is_refused(
     policy: Policy, prompts: Prompts, make_config: MakeConfig
 ) -> None:
-    rollout = collect(policy, prompts, make_config(temperature=0.6), 0)
+    rollout = collect(policy, prompts, make_config(temperature=0.6), 0, 0)
     config = make_config(temperature=1.0)
     with pytest.raises(UserError, match="the sampler's log-probabilities differ"):
-        policy_update(adamw(policy, config), rollout.mini_batch(0, 16), config, 1, on_policy=True)
+        policy_update(
+            adamw(policy, config),
+            rollout.mini_batch(0, 16),
+            config,
+            1,
+            on_policy=True,
+            reference=policy,
+        )
 
 
 @DENSE
@@ -177,22 +192,22 @@ def test_no_advantage_at_all_is_a_step_with_zero_gradient(
     policy: Policy, prompts: Prompts, make_config: MakeConfig, on_policy: bool
 ) -> None:
     config = make_config()
-    responses = collect(policy, prompts, config, 0).mini_batch(0, 16)
+    responses = collect(policy, prompts, config, 0, 0).mini_batch(0, 16)
     equal = dataclasses.replace(
         responses,
         advantage_B=torch.zeros(16),
         equal_reward_B=torch.ones(16, dtype=torch.bool),
     )
     optimizer = adamw(policy, config)
-    updated = policy_update(optimizer, equal, config, 1, on_policy=on_policy)
+    updated = policy_update(optimizer, equal, config, 1, on_policy=on_policy, reference=policy)
     assert optimizer.step_count == 1
     assert all(map(torch.equal, optimizer.policy.parameters(), policy.parameters()))
     metrics = updated.metrics
     assert metrics["grad_norm"] == 0
     assert metrics["zero_advantage_groups"] == 1
     assert not updated.branches.any()
-    by_sign = {name for name, value in metrics.items() if math.isnan(value)}
-    assert by_sign == {
+    undefined = {name for name, value in metrics.items() if math.isnan(value)}
+    assert undefined == {"reference_kl"} | {
         f"{kind}_{sign}"
         for kind in ("clip_fraction", "coefficient_mean")
         for sign in ("pos", "neg")
@@ -207,7 +222,7 @@ def test_warmup_is_linear(policy: Policy, prompts: Prompts, make_config: MakeCon
     for update in (1, 2, 4, 9):
         optimizer = adamw(policy, config)
         before = optimizer.vector.clone()
-        policy_update(optimizer, responses, config, update, on_policy=True)
+        policy_update(optimizer, responses, config, update, on_policy=True, reference=policy)
         # Adam's first step has the size of the learning rate wherever there is a gradient.
         steps.append((optimizer.vector - before).abs().max().item())
     assert steps == pytest.approx([0.0025, 0.005, 0.01, 0.01], rel=1e-2)
@@ -223,6 +238,6 @@ def test_weights_that_are_not_finite_stop_the_run(
     optimizer.policy.weights["model.norm.weight"].detach().fill_(math.nan)
     before = optimizer.vector.clone()
     with pytest.raises(UserError, match=r"update 7: loss nan, gradient norm .*not finite"):
-        policy_update(optimizer, responses, config, 7, on_policy=False)
+        policy_update(optimizer, responses, config, 7, on_policy=False, reference=policy)
     assert torch.equal(optimizer.vector, before) or torch.isnan(before).any()
     assert optimizer.step_count == 0

@@ -26,17 +26,26 @@ def forward_with_routes(policy: Policy, ids_BT: Tensor) -> tuple[Tensor, Tensor]
 
 
 def token_log_probs(
-    policy: Policy, ids_BT: Tensor, temperature: float, *, routes_LBTK: Tensor | None = None
+    policy: Policy,
+    ids_BT: Tensor,
+    temperature: float,
+    *,
+    routes_LBTK: Tensor | None = None,
+    record: list[Tensor] | None = None,
+    entropy_gradient: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Log-probability of each next token and entropy (detached) there, both [B, T-1] in nats.
+    """Log-probability of each next token and entropy there, both [B, T-1] in nats.
 
-    Column t is about token t+1 given tokens 0..t. Logits are divided by ``temperature``.
+    Column t is about token t+1 given tokens 0..t. Logits are divided by ``temperature``. The
+    entropy is differentiable on demand only: its gradient costs memory and time. ``routes_LBTK`` as
+    in `forward`; the chosen experts of each layer, [B, T, K], are appended to ``record``.
     """
-    logits_BTV = forward(policy, ids_BT, routes_LBTK=routes_LBTK)[:, :-1]
+    logits_BTV = _logits(policy, ids_BT, routes_LBTK, record)[:, :-1]
     log_prob_BTV = (logits_BTV / temperature).log_softmax(-1)
     log_prob_BT = log_prob_BTV.gather(-1, ids_BT[:, 1:, None]).squeeze(-1)
-    detached_BTV = log_prob_BTV.detach()
-    return log_prob_BT, -(detached_BTV.exp() * detached_BTV).sum(-1)
+    if not entropy_gradient:
+        log_prob_BTV = log_prob_BTV.detach()
+    return log_prob_BT, -(log_prob_BTV.exp() * log_prob_BTV).sum(-1)
 
 
 def _logits(

@@ -20,6 +20,11 @@ from respo.training.local.responses import Responses
 
 QUANTILES = (5, 25, 50, 75, 95)
 INTEGERS = ("update", "rollout_batch")
+# What is not in `measure`: reference_kl, the mean over valid tokens of the k3 estimate of the KL
+# divergence from the initial weights, nats (NaN without a KL loss); grad_norm, before clipping;
+# dropped_groups, the share of the groups sampled for the rollout batch that dynamic sampling left
+# out (NaN without it); tokens_per_second, response tokens learned from by wall time; seconds, wall
+# time with the update's share of sampling.
 METRICS = (
     *INTEGERS,
     "score",
@@ -32,12 +37,14 @@ METRICS = (
     "clamped",
     "entropy",
     "approx_kl",
+    "reference_kl",
     "grad_norm",
     "response_length",
     "capped_share",
     "repetition",
     "tokens_per_second",
     "zero_advantage_groups",
+    "dropped_groups",
     "seconds",
 )
 BRANCH_SUMS = {"responses": pa.int64(), "coefficient_mass": pa.float64(), "tokens": pa.int64()}
@@ -54,8 +61,9 @@ def measure(
 ) -> dict[str, float]:
     """Return the metrics of a mini-batch that follow from its tensors.
 
-    Log W is taken per response, unclamped. Entropy and approximate KL (in nats) are means over all
-    valid tokens. The metrics by sign of the advantage are NaN where no response has that sign.
+    The score is the mean reward, length penalty included. Log W is taken per response, unclamped.
+    Entropy and approximate KL (in nats) are means over all valid tokens. The metrics by sign of the
+    advantage are NaN where no response has that sign.
 
     Args:
         responses: the mini-batch, its rows in any order.

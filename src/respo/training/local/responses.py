@@ -1,10 +1,12 @@
 """Scored responses as tensors, aligned with the log-probabilities of a forward pass."""
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from respo.objectives import group_advantages
 from respo.policy import Policy, Samples
@@ -12,6 +14,10 @@ from respo.rewards import strict_box
 from respo.training.local.prompts import Prompt
 
 NGRAM = 20
+# The tensors with a dimension of tokens, the second; those that speak of the next token have one
+# column less.
+WIDE = {"ids_BT", "mask_BT", "old_log_prob_BT", "routes_BTLK"}
+SHORTER = {"mask_BT": 1, "old_log_prob_BT": 1}
 
 
 @dataclass(frozen=True)
@@ -26,10 +32,12 @@ class Responses:
         length_B: tokens of prompt and response together.
         response_length_B: tokens of the response, the end-of-sequence token included.
         truncated_B: the response ended at the limit.
-        reward_B: float64.
+        reward_B: float64; the length penalty, if any, is part of it.
         advantage_B: float32.
         equal_reward_B: all responses of the group have the same reward: nothing to learn from.
         repetition_B: share of repeated 20-grams, float64.
+        routes_BTLK: experts to replay in the L layers, int16; None without routing replay. The last
+            token and padding, which nothing depends on, hold any experts.
     """
 
     ids_BT: Tensor
@@ -42,31 +50,64 @@ class Responses:
     advantage_B: Tensor
     equal_reward_B: Tensor
     repetition_B: Tensor
+    routes_BTLK: Tensor | None = None
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all tensors by name."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        """Return all tensors that there are by name."""
+        tensors = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: tensor for name, tensor in tensors.items() if tensor is not None}
 
     def select(self, rows: Tensor | slice) -> "Responses":
         """Return some of the responses, padded no wider than they need."""
         chosen = {name: tensor[rows] for name, tensor in self.tensors().items()}
         width = int(chosen["length_B"].max())
-        chosen["ids_BT"] = chosen["ids_BT"][:, :width]
-        for name in ("mask_BT", "old_log_prob_BT"):
-            chosen[name] = chosen[name][:, : width - 1]
+        for name in WIDE & chosen.keys():
+            chosen[name] = chosen[name][:, : width - SHORTER.get(name, 0)]
         return Responses(**chosen)
 
+    def routes_LBTK(self, rows: slice, width: int) -> Tensor | None:
+        """Return the routes of some rows as a forward pass over ``width`` tokens takes them."""
+        if self.routes_BTLK is None:
+            return None
+        return self.routes_BTLK[rows, :width].permute(2, 0, 1, 3).long()
 
-def assemble(policy: Policy, prompts: list[Prompt], samples: Samples, group_size: int) -> Responses:
-    """Join prompts and sampled responses, and score them."""
+
+def concatenate(parts: Sequence[Responses], pad_id: int) -> Responses:
+    """Join responses of different widths, one part after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    width = max(part.ids_BT.shape[1] for part in parts)
+
+    def widened(name: str, tensor: Tensor) -> Tensor:
+        if name not in WIDE:
+            return tensor
+        missing = width - SHORTER.get(name, 0) - tensor.shape[1]
+        after_T = (0, 0) * (tensor.dim() - 2)
+        return pad(tensor, (*after_T, 0, missing), value=pad_id if name == "ids_BT" else 0)
+
+    whole = [{n: widened(n, tensor) for n, tensor in part.tensors().items()} for part in parts]
+    return Responses(**{name: torch.cat([part[name] for part in whole]) for name in whole[0]})
+
+
+def assemble(
+    policy: Policy,
+    prompts: list[Prompt],
+    samples: Samples,
+    group_size: int,
+    length_penalty: Callable[[int], float] | None = None,
+) -> Responses:
+    """Join prompts and sampled responses, and score them.
+
+    ``length_penalty`` is added to the score of a response; it is given the number of its tokens.
+    """
     device = samples.tokens_BT.device
     rows, limit = samples.tokens_BT.shape
     prompt_length_P = torch.tensor([len(prompt.ids) for prompt in prompts], device=device)
     prompt_length_B = prompt_length_P.repeat_interleave(group_size)
     widest = int(prompt_length_P.max())
-    pad = policy.tokenizer.pad_id
-    padded = [prompt.ids + [pad] * (widest - len(prompt.ids)) for prompt in prompts]
-    ids_BT = torch.full((rows, widest + limit), pad, device=device)
+    pad_id = policy.tokenizer.pad_id
+    padded = [prompt.ids + [pad_id] * (widest - len(prompt.ids)) for prompt in prompts]
+    ids_BT = torch.full((rows, widest + limit), pad_id, device=device)
     ids_BT[:, :widest] = torch.tensor(padded, device=device).repeat_interleave(group_size, dim=0)
     # The columns of a response's tokens; each is predicted one column further left.
     column_BT = prompt_length_B.unsqueeze(1) + torch.arange(limit, device=device)
@@ -85,10 +126,16 @@ def assemble(policy: Policy, prompts: list[Prompt], samples: Samples, group_size
         strict_box(policy.tokenizer.decode(response), prompts[row // group_size].answer)
         for row, response in enumerate(tokens)
     ]
+    if length_penalty is not None:
+        penalties = map(length_penalty, map(len, tokens))
+        rewards = [reward + penalty for reward, penalty in zip(rewards, penalties, strict=True)]
     reward_B = torch.tensor(rewards, dtype=torch.float64, device=device)
     reward_PG = reward_B.view(-1, group_size)
     equal_reward_P = (reward_PG == reward_PG[:, :1]).all(dim=1)
     repetitions = [repetition(response) for response in tokens]
+    routes_BTLK = None
+    if samples.routes_LBSK is not None:
+        routes_BTLK = samples.routes_LBSK.permute(1, 2, 0, 3).to(torch.int16)
     return Responses(
         ids_BT=ids_BT,
         mask_BT=mask_BT,
@@ -100,6 +147,7 @@ def assemble(policy: Policy, prompts: list[Prompt], samples: Samples, group_size
         advantage_B=group_advantages(reward_B, group_size).float(),
         equal_reward_B=equal_reward_P.repeat_interleave(group_size),
         repetition_B=torch.tensor(repetitions, dtype=torch.float64, device=device),
+        routes_BTLK=routes_BTLK,
     )
 
 

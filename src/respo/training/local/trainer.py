@@ -1,5 +1,6 @@
 """The training loop and what it keeps: weights, rollout batch, metrics, counters."""
 
+import math
 import shutil
 import sys
 import time
@@ -23,7 +24,8 @@ from respo.training.local.state import State, load_state, save_state
 from respo.training.local.update import policy_update
 
 SAVE_SECONDS = 5.0
-COUNTERS = ("update", "checkpoints", "seconds", "tokens", "restarts")
+COUNTERS = ("update", "checkpoints", "seconds", "prompts", "tokens", "restarts")
+OF_ROLLOUT = ("index", "prompts", "tokens", "seconds")
 
 
 class Trainer:
@@ -35,6 +37,7 @@ class Trainer:
         branches_USKN: sums by branch of every update, see `metrics.branches`.
         checkpoints: hash of the weights by update.
         seconds: wall time of all work that the result contains, over restarts.
+        prompts: prompts sampled, the position in their stream where the next rollout batch begins.
         tokens: response tokens sampled.
         restarts: how often the run was continued from a state.
     """
@@ -50,7 +53,9 @@ class Trainer:
         settings = config.training.optimizer
         self._run = run
         self._config = config
-        self._prompts = prompts
+        self._training_set = prompts
+        # The optimizer trains a copy: these stay the initial weights.
+        self._reference = policy
         self._identity = identity
         beta1, beta2 = settings.betas
         self._optimizer = AdamW(
@@ -65,6 +70,7 @@ class Trainer:
         self.branches_USKN = no_branches()
         self.checkpoints: dict[str, str] = {}
         self.seconds = 0.0
+        self.prompts = 0
         self.tokens = 0
         self.restarts = 0
 
@@ -110,21 +116,23 @@ class Trainer:
         start = time.perf_counter()
         config = self._config
         index, position = divmod(self.update, config.staleness)
-        if self._rollout is None or self._rollout.index != index:
-            self._rollout = collect(self.policy, self._prompts, config, index)
-            self.tokens += int(self._rollout.responses.response_length_B.sum())
-        sampling_seconds = self._rollout.seconds
-        size = config.training.mini_batch * config.training.rollouts_per_prompt
-        responses = self._rollout.mini_batch(position, size)
-        update_start = time.perf_counter()
         try:
+            rollout = self._rollout_batch(index)
+            size = config.training.mini_batch * config.training.rollouts_per_prompt
+            responses = rollout.mini_batch(position, size)
+            update_start = time.perf_counter()
             updated = policy_update(
-                self._optimizer, responses, config, self.update + 1, on_policy=position == 0
+                self._optimizer,
+                responses,
+                config,
+                self.update + 1,
+                on_policy=position == 0,
+                reference=self._reference,
             )
         except UserError as error:
             raise UserError(f"{self._run}: {error}") from None
         now = time.perf_counter()
-        seconds = now - update_start + sampling_seconds / config.staleness
+        seconds = now - update_start + rollout.seconds / config.staleness
         self.seconds += now - start
         self.update += 1
         self.metrics.append(
@@ -132,12 +140,28 @@ class Trainer:
                 **updated.metrics,
                 "update": float(self.update),
                 "rollout_batch": float(index),
+                "dropped_groups": self._dropped_groups(rollout),
                 "tokens_per_second": int(responses.response_length_B.sum()) / seconds,
                 "seconds": seconds,
             }
         )
         self.branches_USKN = torch.cat([self.branches_USKN, updated.branches.unsqueeze(0)])
         return updated.metrics["score"]
+
+    def _rollout_batch(self, index: int) -> Rollout:
+        """Return a rollout batch, sampled now unless it is the current one."""
+        if self._rollout is None or self._rollout.index != index:
+            self._rollout = collect(
+                self.policy, self._training_set, self._config, index, self.prompts
+            )
+            self.prompts += self._rollout.prompts
+            self.tokens += self._rollout.tokens
+        return self._rollout
+
+    def _dropped_groups(self, rollout: Rollout) -> float:
+        if not self._config.training.dynamic_sampling:
+            return math.nan
+        return 1 - self._config.staleness * self._config.training.mini_batch / rollout.prompts
 
     def _save_checkpoint(self) -> None:
         folder = self._run / "checkpoints" / str(self.update)
@@ -155,7 +179,7 @@ class Trainer:
         # A rollout batch that is used up is not needed again.
         if self._rollout is not None and self.update % self._config.staleness:
             tensors |= {f"rollout.{n}": t for n, t in self._rollout.responses.tensors().items()}
-            values |= {"rollout": [self._rollout.index, self._rollout.seconds]}
+            values |= {"rollout": {name: getattr(self._rollout, name) for name in OF_ROLLOUT}}
         save_state(self._states, self.update, self._identity, State(tensors, values))
 
     def _restore(self) -> None:
@@ -171,6 +195,7 @@ class Trainer:
         self.update = values["update"]
         self.checkpoints = values["checkpoints"]
         self.seconds = values["seconds"]
+        self.prompts = values["prompts"]
         self.tokens = values["tokens"]
         self.restarts = values["restarts"] + 1
         self._optimizer.restore(_with_prefix(state.tensors, "optimizer."))
@@ -179,12 +204,11 @@ class Trainer:
         ]
         self.branches_USKN = state.tensors["branches"]
         if "rollout" in values:
-            index, seconds = values["rollout"]
             tensors = {
                 name: tensor.to(self.policy.device)
                 for name, tensor in _with_prefix(state.tensors, "rollout.").items()
             }
-            self._rollout = Rollout(index, Responses(**tensors), seconds)
+            self._rollout = Rollout(**values["rollout"], responses=Responses(**tensors))
         print(f"{self._run}: continues after update {self.update}", file=sys.stderr)
 
     def _checkpoints_intact(self, checkpoints: dict[str, str]) -> bool:

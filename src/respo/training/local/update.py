@@ -1,26 +1,21 @@
 """One policy update on one mini-batch: forward passes, coefficients, loss, optimizer step."""
 
+import dataclasses
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from respo.cli import UserError
-from respo.config.schema import RunConfig
-from respo.objectives import coefficients, policy_loss, token_weights
-from respo.policy import Policy, token_log_probs
+from respo.config.schema import RunConfig, Training
+from respo.objectives import coefficients, entropy_bonus, kl_loss, policy_loss, token_weights
+from respo.policy import Policy
+from respo.training.local.log_probs import LogProbs, check_sampler, fast_order, log_probs
 from respo.training.local.metrics import branches, measure
 from respo.training.local.optimizer import AdamW
 from respo.training.local.responses import Responses
-
-# Rows per forward pass. On a CPU, 16 rows of similar length waste little on padding and their
-# activations stay in the cache; a GPU wants few large kernels.
-MICRO_BATCH_ROWS = {"cpu": 16, "cuda": 512}
-
-# Mean difference per token, in nats, between the sampler's log-probabilities and the forward pass
-# at the same weights. Rounding makes 1e-6; a forgotten temperature makes 1e-1.
-SAMPLER_TOLERANCE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -38,6 +33,7 @@ def policy_update(
     update: int,
     *,
     on_policy: bool,
+    reference: Policy,
     micro_batch_rows: int | None = None,
 ) -> Updated:
     """Take one step of the objective on a mini-batch.
@@ -51,20 +47,31 @@ def policy_update(
             forward pass: log-ratios are exactly 0, where the sampler's own log-probabilities would
             leave rounding errors of 1e-6. The later mini-batches of a rollout batch use the
             sampler's: their log-ratios are larger by orders of magnitude, and recomputing pi_old
-            would cost a third of an update.
+            would cost a third of an update. With routing replay this pass, too, takes the recorded
+            experts.
+        reference: what a KL loss is taken against, the policy at its initial weights.
         micro_batch_rows: rows per forward pass; does not change the result.
 
     Raises:
         UserError: loss or gradient is not finite; nothing was changed.
     """
-    responses = _sorted_for_speed(responses)
-    rows = micro_batch_rows or MICRO_BATCH_ROWS[optimizer.policy.device.type]
-    log_prob_BT, entropy_BT = _log_probs(
-        optimizer.policy, responses, config.training.temperature, rows
+    training = config.training
+    # A KL or entropy term has a gradient everywhere; the objective is multiplied by the advantage.
+    everywhere = training.kl_coefficient > 0 or training.entropy_coefficient > 0
+    learns_B = (responses.advantage_B != 0) | everywhere
+    responses = responses.select(fast_order(responses.length_B, learns_B))
+    passed = log_probs(
+        optimizer.policy,
+        responses,
+        training.temperature,
+        learning=int(learns_B.sum()),
+        entropy_gradient=training.entropy_coefficient > 0,
+        micro_batch_rows=micro_batch_rows,
     )
+    log_prob_BT, entropy_BT = passed.log_prob_BT, passed.entropy_BT.detach()
     old_log_prob_BT = responses.old_log_prob_BT
     if on_policy:
-        _check_sampler(log_prob_BT.detach(), responses)
+        check_sampler(log_prob_BT.detach(), responses)
         old_log_prob_BT = log_prob_BT.detach()
     log_ratio_BT = torch.where(responses.mask_BT, log_prob_BT.detach() - old_log_prob_BT, 0.0)
     # Coefficients and loss see the whole mini-batch at once: no split can change their meaning.
@@ -74,22 +81,24 @@ def policy_update(
         responses.advantage_B,
         responses.mask_BT,
         old_log_prob_BT,
+        entropy_BT=entropy_BT,
         **config.objective.parameters,  # type: ignore[arg-type]  # checked by the objective
     )
-    loss = policy_loss(
-        log_prob_BT,
-        coefficient_BT,
-        responses.advantage_B,
+    weight_B = token_weights(
+        training.loss_aggregation,
         responses.mask_BT,
-        token_weights(
-            config.training.loss_aggregation,
-            responses.mask_BT,
-            batch_tokens=int(responses.mask_BT.sum()),
-            batch_responses=len(responses.mask_BT),
-            max_response_tokens=config.model.max_response_tokens,
-        ),
+        batch_tokens=int(responses.mask_BT.sum()),
+        batch_responses=len(responses.mask_BT),
+        max_response_tokens=config.model.max_response_tokens,
     )
-    settings = config.training.optimizer
+    loss = policy_loss(
+        log_prob_BT, coefficient_BT, responses.advantage_B, responses.mask_BT, weight_B
+    )
+    regularisation, reference_kl = _regularisation(
+        passed, reference, responses, training, weight_B, micro_batch_rows
+    )
+    loss = loss + regularisation
+    settings = training.optimizer
     rate = settings.learning_rate * min(1.0, update / max(1, settings.warmup_updates))
     gradient = optimizer.gradient(loss)
     norm = optimizer.norm(gradient)
@@ -101,47 +110,37 @@ def policy_update(
     optimizer.step(gradient, norm, rate)
     tensors = {"log_ratio_BT": log_ratio_BT, "coefficient_BT": coefficient_BT}
     metrics = measure(responses, config.objective.objective, **tensors, entropy_BT=entropy_BT)
-    return Updated({**metrics, "grad_norm": norm}, branches(responses, **tensors))
+    metrics |= {"reference_kl": reference_kl, "grad_norm": norm}
+    return Updated(metrics, branches(responses, **tensors))
 
 
-def _sorted_for_speed(responses: Responses) -> Responses:
-    """Order rows by whether they have a gradient, then by length, so that little is padding."""
-    key_B = responses.length_B + (responses.advantage_B == 0) * (1 + responses.length_B.max())
-    return responses.select(key_B.argsort(stable=True))
+def _regularisation(
+    passed: LogProbs,
+    reference: Policy,
+    responses: Responses,
+    training: Training,
+    weight_B: Tensor,
+    micro_batch_rows: int | None,
+) -> tuple[Tensor | float, float]:
+    """Return what KL and entropy add to the loss, and the mean KL per token (NaN if there is none).
 
-
-def _log_probs(
-    policy: Policy, responses: Responses, temperature: float, micro_batch_rows: int
-) -> tuple[Tensor, Tensor]:
-    """Return log-probabilities and entropies of the next tokens, both (B, T-1).
-
-    Rows with advantage 0 are multiplied by 0 in the loss, so they are computed without gradient,
-    for the metrics alone. They come last, see `_sorted_for_speed`.
+    Both have the weights of the policy loss. The reference chooses its experts itself.
     """
-    learning = int((responses.advantage_B != 0).sum())
-    width = responses.mask_BT.shape[1]
-    log_probs, entropies = [], []
-    for first, last, with_gradient in (
-        (0, learning, True),
-        (learning, len(responses.mask_BT), False),
-    ):
-        for start in range(first, last, micro_batch_rows):
-            part = slice(start, min(start + micro_batch_rows, last))
-            ids_BT = responses.ids_BT[part, : int(responses.length_B[part].max())]
-            with torch.set_grad_enabled(with_gradient):
-                log_prob_BT, entropy_BT = token_log_probs(policy, ids_BT, temperature)
-            padding = (0, width - log_prob_BT.shape[1])
-            log_probs.append(torch.nn.functional.pad(log_prob_BT, padding))
-            entropies.append(torch.nn.functional.pad(entropy_BT, padding))
-    return torch.cat(log_probs), torch.cat(entropies)
-
-
-def _check_sampler(log_prob_BT: Tensor, responses: Responses) -> None:
-    difference_BT = (log_prob_BT - responses.old_log_prob_BT).abs()
-    mean = float(difference_BT[responses.mask_BT].mean())
-    # Not a comparison with `>`: NaN is told by the check of the loss.
-    if mean > SAMPLER_TOLERANCE:
-        raise UserError(
-            f"the sampler's log-probabilities differ from the policy's by {mean:.2g} nats per "
-            f"token with no update between; training on them would be wrong"
-        )
+    mask_BT = responses.mask_BT
+    total: Tensor | float = 0.0
+    reference_kl = math.nan
+    if training.kl_coefficient > 0:
+        reference_log_prob_BT = log_probs(
+            reference,
+            dataclasses.replace(responses, routes_BTLK=None),
+            training.temperature,
+            learning=0,
+            micro_batch_rows=micro_batch_rows,
+        ).log_prob_BT
+        kl = partial(kl_loss, passed.log_prob_BT, reference_log_prob_BT, mask_BT)
+        total = total + training.kl_coefficient * kl(weight_B)
+        reference_kl = kl(torch.full_like(weight_B, 1 / int(mask_BT.sum()))).item()
+    if training.entropy_coefficient > 0:
+        bonus = entropy_bonus(passed.entropy_BT, mask_BT, weight_B)
+        total = total - training.entropy_coefficient * bonus
+    return total, reference_kl
