@@ -163,4 +163,5 @@ def test_gradient_equals_trl(
     ours = lab.loss_gradient(batch, name, aggregation, **parameters)
     worst = ((ours - theirs).abs().max() / theirs.abs().max()).item()
     print(f"{loss_type}/{level} against {name} {aggregation}: {worst:.1e}")
-    assert worst < 1e-12
+    # TRL holds SAPO's temperatures in float32: 1.05 is off by 2e-8.
+    assert worst < (1e-7 if name == "sapo" else 1e-12)

@@ -56,7 +56,7 @@ def test_published_defaults():
         ("respo", {"beta_pos": 1.5}, r"respo: beta_pos = 1.5 .* a number in \[0, 1\]"),
         ("respo", {"beta_neg": -0.1}, "respo: beta_neg = -0.1"),
         ("respo", {"alpha_pos": float("nan")}, "respo: alpha_pos = nan .* a finite number"),
-        ("grop", {}, "unknown objective: 'grop' .*did you mean 'grpo'.*known: .*grpo, gspo"),
+        ("grop", {}, "unknown objective: 'grop' .*did you mean 'grpo'.*known: .*grpo, .*gspo"),
         ("ppo-ewma", {}, "unknown objective: 'ppo-ewma'.*known: .*grpo"),
         (
             "grpo",
