@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -43,9 +44,10 @@ RUN = "results/mini/mini/{}/N2/seed1"
 pytestmark = pytest.mark.integration
 
 
-def snakemake(folder, *arguments):
+def snakemake(folder, *arguments, config=()):
+    settings = ["--config", "study=mini", *config]
     return subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "2", "--config", "study=mini", *arguments],
+        [sys.executable, "-m", "snakemake", "--cores", "2", *settings, *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -53,9 +55,9 @@ def snakemake(folder, *arguments):
     )
 
 
-def would_run(folder, *arguments):
+def would_run(folder, *arguments, config=()):
     """Return the rules that a start would run, from a dry run."""
-    result = snakemake(folder, "--dry-run", "--quiet", "rules", *arguments)
+    result = snakemake(folder, "--dry-run", "--quiet", "rules", *arguments, config=config)
     assert result.returncode == 0, result.stdout + result.stderr
     lines = [line.split() for line in (result.stdout + result.stderr).splitlines()]
     return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdigit()}
@@ -231,3 +233,49 @@ def test_a_missing_intermediate_file_is_made_anew(study):
 def test_a_cell_can_be_made_at_another_checkpoint(study):
     cell = RUN.format("grpo") + "/eval/2/easy/cell.json"
     assert would_run(study, "--", cell) == {"generate": 1, "score": 1, "cell": 1, "total": 3}
+
+
+@pytest.fixture
+def own_folder(tmp_path):
+    """The two files of the README's example."""
+    readme = (ROOT / "README.md").read_text()
+    for language, name in (("python", "sqrt_is.py"), ("yaml", "sqrt_is.yaml")):
+        block = readme.split(f"```{language}\n")[1].split("```")[0]
+        (tmp_path / name).write_text(block)
+    return tmp_path
+
+
+def test_a_method_of_ones_own_joins_the_study_from_outside_the_package(study, own_folder):
+    own = [f"own_methods={own_folder}"]
+    changed = would_run(study, config=own)
+    assert (changed["train"], changed["cell"]) == (1, 2)
+    result = snakemake(study, config=own)
+    assert result.returncode == 0, result.stdout + result.stderr
+    with (study / "results/mini/tables/respo/table1.csv").open() as file:
+        assert [row["method"] for row in csv.DictReader(file)] == ["grpo", "respo", "sqrt_is"]
+    run = yaml.safe_load((study / RUN.format("sqrt_is") / "config.yaml").read_text())
+    assert run["objective"] == {"objective": "sqrt_is", "parameters": {"power": 0.5}}
+
+    formula = own_folder / "sqrt_is.py"
+    text = formula.read_text()
+    formula.write_text(text + "# a comment\n")
+    assert would_run(study, config=own) == {}
+    formula.write_text(text.replace("power * log_ratio_BT", "2 * power * log_ratio_BT"))
+    assert would_run(study, config=own)["train"] == 1
+    assert would_run(study)["total"] <= 6  # without the folder: tables and figures, no training
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("sqrt_is.py", "import nothing_like_it", "sqrt_is.py: ModuleNotFoundError"),
+        ("grpo.yaml", "label: mine", "grpo.yaml: .*methods/grpo.yaml has this name already"),
+        ("sqrt_is.yaml", "label: mine", "sqrt_is.yaml: objective: is missing"),
+        ("my method.yaml", "label: mine", "my method.yaml: the name of a method is letters"),
+    ],
+)
+def test_a_bad_file_of_ones_own_is_named_before_any_work(study, own_folder, name, text, message):
+    (own_folder / name).write_text(text)
+    result = snakemake(study, "--dry-run", config=[f"own_methods={own_folder}"])
+    assert result.returncode != 0
+    assert re.search(f"^error: .*{message}", result.stdout + result.stderr, re.MULTILINE)
