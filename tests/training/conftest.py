@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from respo import objectives
-from respo.config.schema import RunConfig, WarmStart
+from respo.config.schema import RunConfig, Training, WarmStart
 from respo.data import chain
 from respo.files import write_parquet
 from respo.policy import Policy, character_tokenizer, load_policy, save_policy
@@ -51,7 +51,10 @@ def random_policy(experts: int = 0, seed: int = 0) -> Policy:
 
 
 def run_config(**changes: Any) -> RunConfig:
-    """8 updates, N = 4, M = 4, G = 4; ``changes`` go to where their key belongs."""
+    """8 updates, N = 4, M = 4, G = 4; ``changes`` go to where their key belongs.
+
+    Routing replay, which needs one, says that the policy is a mixture of experts.
+    """
     optimizer = {
         "learning_rate": 5e-3,
         "warmup_updates": 0,
@@ -69,8 +72,12 @@ def run_config(**changes: Any) -> RunConfig:
     }
     name = changes.pop("objective", "respo")
     top = {"staleness": 4, "seed": 1}
-    for part in (optimizer, training, top):
-        part.update({key: changes.pop(key) for key in list(changes) if key in part})
+    for part, known in (
+        (optimizer, optimizer),
+        (training, Training.model_fields),
+        (top, top),
+    ):
+        part.update({key: changes.pop(key) for key in list(changes) if key in known})
     data = {"source": "chain", "operators": [1, 3], "rows": 40, "seed": 5}
     policy = {
         "backend": "local",
@@ -95,6 +102,9 @@ def run_config(**changes: Any) -> RunConfig:
         "max_prompt_tokens": MAX_PROMPT,
         "max_response_tokens": MAX_RESPONSE,
     }
+    if training.get("routing_replay", "none") != "none":
+        experts = {"model_type": "qwen3_moe", "num_experts": 4, "num_experts_per_tok": 2}
+        policy["architecture"] |= experts  # type: ignore[operator]
     return RunConfig.model_validate(
         {
             "model": policy,

@@ -3,9 +3,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from respo.policy import Policy, Samples
+from respo.policy import Policy, Samples, character_tokenizer
 from respo.training.local.prompts import Prompt
-from respo.training.local.responses import assemble, repetition
+from respo.training.local.responses import Responses, assemble, concatenate, repetition
 
 
 def test_assemble_aligns_prompts_responses_and_log_probs(
@@ -55,6 +55,73 @@ def test_assemble_aligns_prompts_responses_and_log_probs(
     assert short.ids_BT.shape == (2, 8)
     assert short.mask_BT.shape == short.old_log_prob_BT.shape == (2, 7)
     assert short.mask_BT.sum(1).tolist() == [4, 4]
+
+
+def test_the_length_penalty_is_part_of_the_reward(make_policy: Callable[..., Policy]) -> None:
+    policy = make_policy()
+    encode, eos = policy.tokenizer.encode, policy.tokenizer.eos_id
+    right, long = [*encode("\\boxed{3}"), eos], [*encode("3=3;\\boxed{3}"), eos]
+    assert (len(right), len(long)) == (4, 8)
+    samples = Samples(
+        tokens_BT=torch.tensor([right + [0] * 4, long]),
+        log_prob_BT=torch.zeros(2, 8),
+        length_B=torch.tensor([4, 8]),
+        truncated_B=torch.tensor([False, False]),
+        routes_LBSK=None,
+    )
+    prompts = [Prompt("1+2=", encode("1+2="), "3")]
+    plain = assemble(policy, prompts, samples, 2)
+    assert plain.reward_B.tolist() == [1, 1]
+    assert plain.equal_reward_B.all()
+    penalised = assemble(policy, prompts, samples, 2, lambda tokens: -tokens / 16)
+    assert penalised.reward_B.tolist() == [0.75, 0.5]
+    assert not penalised.equal_reward_B.any()
+    assert penalised.advantage_B.tolist() == pytest.approx([0.5**0.5, -(0.5**0.5)], rel=1e-4)
+
+
+def some_responses(width: int, routes: bool) -> Responses:
+    """Two rows whose tensors count their elements, so that each place is known again."""
+    ids_BT = torch.arange(1, 2 * width + 1).view(2, width)
+    return Responses(
+        ids_BT=ids_BT,
+        mask_BT=torch.ones(2, width - 1, dtype=torch.bool),
+        old_log_prob_BT=-ids_BT[:, 1:].float(),
+        length_B=torch.tensor([width - 1, width]),
+        response_length_B=torch.tensor([1, 2]),
+        truncated_B=torch.tensor([False, True]),
+        reward_B=torch.tensor([1.0, -1.0], dtype=torch.float64),
+        advantage_B=torch.tensor([0.7, -0.7]),
+        equal_reward_B=torch.tensor([False, False]),
+        repetition_B=torch.zeros(2, dtype=torch.float64),
+        routes_BTLK=ids_BT[..., None, None].expand(2, width, 3, 2).short() if routes else None,
+    )
+
+
+@pytest.mark.parametrize("routes", [False, True])
+def test_parts_of_different_width_are_joined(routes: bool) -> None:
+    pad_id = character_tokenizer().pad_id + 17  # not 0, with which all else is padded
+    narrow, wide = some_responses(3, routes), some_responses(5, routes)
+    joined = concatenate([narrow, wide, narrow], pad_id)
+    assert joined.ids_BT[0].tolist() == [1, 2, 3, pad_id, pad_id]
+    assert joined.mask_BT[0].tolist() == [True, True, False, False]
+    assert joined.old_log_prob_BT[0].tolist() == [-2, -3, 0, 0]
+    for rows, part in ((slice(0, 2), narrow), (slice(2, 4), wide), (slice(4, 6), narrow)):
+        again = joined.select(rows)
+        assert again.tensors().keys() == part.tensors().keys()
+        for name, tensor in again.tensors().items():
+            assert torch.equal(tensor, part.tensors()[name]), name
+    assert (joined.routes_BTLK is not None) == routes
+    assert concatenate([narrow], pad_id) is narrow
+
+
+def test_routes_stay_with_their_rows_and_tokens() -> None:
+    responses = some_responses(5, routes=True).select(torch.tensor([1, 0]))
+    routes_LBTK = responses.routes_LBTK(slice(0, 2), 4)
+    assert routes_LBTK is not None
+    assert routes_LBTK.shape == (3, 2, 4, 2)
+    assert routes_LBTK.dtype == torch.int64
+    assert routes_LBTK[2, :, :, 1].tolist() == [[6, 7, 8, 9], [1, 2, 3, 4]]
+    assert some_responses(5, routes=False).routes_LBTK(slice(0, 2), 4) is None
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,14 @@ def test_newest_comes_back_bit_for_bit(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["10", "9"]
 
 
+def test_a_view_is_saved_as_what_it_shows(tmp_path: Path) -> None:
+    whole = torch.arange(6.0).view(2, 3)
+    save_state(tmp_path, 1, IDENTITY, State({"part": whole[:, :2]}, {}))
+    loaded = load_state(tmp_path, IDENTITY, [])
+    assert loaded is not None
+    assert loaded.tensors["part"].tolist() == [[0, 1], [3, 4]]
+
+
 def test_none_without_states(tmp_path: Path) -> None:
     assert load_state(tmp_path / "state", IDENTITY, []) is None
 

@@ -1,3 +1,4 @@
+import math
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ from respo.training.local.prompts import Prompts
 from respo.training.local.trainer import Trainer, is_intact
 
 # What does not depend on the kind of network is tested with one kind.
+MIXTURE = pytest.mark.parametrize("initial", [4], indirect=True, ids=["moe"])
 DENSE = pytest.mark.parametrize("initial", [0], indirect=True, ids=["dense"])
 MakeTrainer = Callable[..., Trainer]
 IDENTITY = {"config_sha256": "c", "data_sha256": "d", "initial_sha256": "i"}
@@ -62,6 +64,7 @@ def assert_same(one: Trainer, other: Trainer) -> None:
     assert torch.equal(branches, other_branches)
     assert one.checkpoints == other.checkpoints
     assert one.tokens == other.tokens
+    assert one.prompts == other.prompts
 
 
 def dies(run: Callable[[], object]) -> None:
@@ -178,6 +181,80 @@ def test_killed_and_continued_equals_unbroken(
     told = capsys.readouterr().err
     assert (f"continues after update {restarted_at}\n" in told) == (restarted_at > 0)
     assert ("continues" in told) == (restarted_at > 0)
+
+
+@MIXTURE
+@pytest.mark.parametrize("update", range(2, 9))
+@pytest.mark.parametrize("replay", ["R2", "R3"])
+def test_all_options_survive_a_kill_before_any_update(
+    tmp_path: Path,
+    make_trainer: MakeTrainer,
+    monkeypatch: pytest.MonkeyPatch,
+    update: int,
+    replay: str,
+) -> None:
+    monkeypatch.setattr(trainer_module, "SAVE_SECONDS", 0.0)  # a state after each update
+    options = {
+        "kl_coefficient": 0.01,
+        "entropy_coefficient": 0.01,
+        "dynamic_sampling": 3,
+        "overlong_buffer": 4,
+        "routing_replay": replay,
+        "staleness": 2,
+    }
+    unbroken = train(make_trainer(tmp_path / "unbroken", **options))
+    # Dynamic sampling has moved the prompts of later rollout batches.
+    assert unbroken.prompts > 8 * 4
+
+    def die() -> None:
+        monkeypatch.setattr(
+            trainer_module, "policy_update", at_call(update, trainer_module.policy_update)
+        )
+        train(make_trainer(tmp_path / "run", **options))
+
+    dies(die)
+    continued = train(make_trainer(tmp_path / "run", **options))
+    assert continued.restarts == 1
+    assert_same(continued, unbroken)
+
+
+@DENSE
+def test_rollout_batches_take_up_the_prompts_where_the_last_one_stopped(
+    tmp_path: Path, make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollouts = []
+    collect = trainer_module.collect
+
+    def recording(policy: Any, prompts: Any, config: Any, index: int, cursor: int) -> Any:
+        rollouts.append((cursor, collect(policy, prompts, config, index, cursor)))
+        return rollouts[-1][1]
+
+    monkeypatch.setattr(trainer_module, "collect", recording)
+    trainer = train(make_trainer(tmp_path, dynamic_sampling=3, staleness=2))
+    cursors = [cursor for cursor, _ in rollouts]
+    sampled = [rollout.prompts for _, rollout in rollouts]
+    assert cursors == [sum(sampled[:batch]) for batch in range(4)]
+    assert trainer.prompts == sum(sampled) > 4 * 8
+    assert trainer.tokens == sum(rollout.tokens for _, rollout in rollouts)
+    # 2 * 4 groups of each are learned from.
+    dropped = [row["dropped_groups"] for row in trainer.metrics]
+    assert dropped == [1 - 8 / prompts for prompts in sampled for _ in range(2)]
+
+
+@DENSE
+def test_the_reference_of_the_kl_loss_is_the_initial_policy(
+    tmp_path: Path, make_trainer: MakeTrainer
+) -> None:
+    trainer = train(make_trainer(tmp_path / "kl", kl_coefficient=0.1, staleness=2))
+    kl = [row["reference_kl"] for row in trainer.metrics]
+    # Zero at the first update alone, although pi_old is renewed at the third.
+    assert kl[0] == pytest.approx(0, abs=1e-6)
+    assert min(kl[1:]) > 1e-3
+    strong = train(make_trainer(tmp_path / "strong", kl_coefficient=3.0, staleness=2))
+    assert strong.metrics[-1]["reference_kl"] < kl[-1]
+    plain = train(make_trainer(tmp_path / "plain", staleness=2))
+    assert all(math.isnan(row["reference_kl"]) for row in plain.metrics)
+    assert all(math.isnan(row["dropped_groups"]) for row in plain.metrics)
 
 
 def test_continued_twice_with_rare_saves(

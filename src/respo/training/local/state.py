@@ -69,7 +69,9 @@ def _save(folder: Path, update: int, identity: dict[str, str], state: State) -> 
         shutil.rmtree(left_over)
     temporary = folder / f".tmp-{update}-{os.getpid()}"
     temporary.mkdir()
-    data = safetensors.torch.save(state.tensors)
+    # Views into wider tensors are refused by safetensors.
+    tensors = {name: tensor.contiguous() for name, tensor in state.tensors.items()}
+    data = safetensors.torch.save(tensors)
     (temporary / "tensors.safetensors").write_bytes(data)
     content = {"update": update, "identity": identity, "values": state.values}
     text = json.dumps({**content, "sha256": _hash(data, content)})
