@@ -72,6 +72,30 @@ def test_log_probs_are_differentiable_entropy_is_not(policy, ids_BT):
     assert not entropy_BT.requires_grad
 
 
+def test_the_entropy_is_differentiable_on_demand(policy, ids_BT):
+    norm = policy.weights["model.norm.weight"].requires_grad_()
+    _, plain_BT = token_log_probs(policy, ids_BT, 0.5)
+    _, entropy_BT = token_log_probs(policy, ids_BT, 0.5, entropy_gradient=True)
+    assert torch.equal(entropy_BT, plain_BT)
+    (gradient,) = torch.autograd.grad(entropy_BT.sum(), norm)
+    # Central difference along one direction, in the float32 of the forward pass.
+    direction = torch.randn(norm.shape, generator=torch.Generator().manual_seed(3))
+    sums = []
+    for step in (1e-2, -1e-2):
+        policy.weights["model.norm.weight"] = norm.detach() + step * direction
+        sums.append(token_log_probs(policy, ids_BT, 0.5)[1].double().sum())
+    slope = (sums[0] - sums[1]).item() / 2e-2
+    assert (gradient * direction).sum().item() == pytest.approx(slope, rel=1e-2)
+
+
+def test_routes_are_recorded_with_the_log_probs(make_policy, ids_BT):
+    policy, record = make_policy(4), []
+    recorded_BT, _ = token_log_probs(policy, ids_BT, 1.0, record=record)
+    assert torch.equal(torch.stack(record), forward_with_routes(policy, ids_BT)[1])
+    replayed_BT, _ = token_log_probs(policy, ids_BT, 1.0, routes_LBTK=torch.stack(record))
+    assert torch.equal(replayed_BT, recorded_BT)
+
+
 def test_replaying_the_own_routes_changes_nothing(make_policy, ids_BT):
     policy = make_policy(4)
     logits_BTV, routes_LBTK = forward_with_routes(policy, ids_BT)

@@ -1,6 +1,7 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 import torch
@@ -94,7 +95,8 @@ def test_equals_the_textbook(
         torch.testing.assert_close(mine[certain], theirs[certain], atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("objective", ["grpo", "gspo", "vespo", "respo"])
+# Four of the study, one that needs the entropy, one that needs sums over the whole mini-batch.
+@pytest.mark.parametrize("objective", ["grpo", "gspo", "vespo", "respo", "entropy_adv", "bapo"])
 @pytest.mark.parametrize(
     "aggregation",
     ["token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "seq-mean-token-sum-norm"],
@@ -149,6 +151,129 @@ def test_rows_without_advantage_count_in_the_metrics_alone(
     assert updated.metrics["log_ratio_mean"] == pytest.approx(mean, abs=1e-5)
     zero = responses.equal_reward_B.double().mean().item()
     assert updated.metrics["zero_advantage_groups"] == zero
+
+
+def textbook_regularisation(
+    policy: Policy, reference: Policy, responses: Responses, config: RunConfig
+) -> Tensor:
+    """GRPO + 0.3 KL - 0.2 entropy, response by response, in the aggregation of the run."""
+    rows = []
+    for row in range(len(responses.ids_BT)):
+        length = int(responses.length_B[row])
+        first = length - int(responses.response_length_B[row])
+        ids = responses.ids_BT[row, :length]
+        log_probs, reference_log_probs = (
+            (forward(p, ids[None])[0, first - 1 : -1] / config.training.temperature).log_softmax(-1)
+            for p in (policy, reference)
+        )
+        log_prob, reference_log_prob = (
+            lp.gather(-1, ids[first:, None])[:, 0] for lp in (log_probs, reference_log_probs)
+        )
+        ratio = (log_prob - responses.old_log_prob_BT[row, first - 1 : length - 1]).exp()
+        advantage = responses.advantage_B[row]
+        loss = -torch.minimum(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage)
+        # Schulman (2020), k3, with r = pi_ref / pi: r - 1 - log r.
+        k3 = (reference_log_prob - log_prob).exp() - 1 - (reference_log_prob - log_prob)
+        entropy = -(log_probs.exp() * log_probs).sum(-1)
+        rows.append(loss + 0.3 * k3 - 0.2 * entropy)
+    if config.training.loss_aggregation == "token-mean":
+        return torch.cat(rows).mean()
+    return torch.stack([row.mean() for row in rows]).mean()
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+@pytest.mark.parametrize("aggregation", ["token-mean", "seq-mean-token-mean"])
+def test_kl_and_entropy_equal_the_textbook(
+    policy: Policy, prompts: Prompts, make_config: MakeConfig, temperature: float, aggregation: str
+) -> None:
+    config = make_config(
+        objective="grpo",
+        temperature=temperature,
+        loss_aggregation=aggregation,
+        kl_coefficient=0.3,
+        entropy_coefficient=0.2,
+    )
+    # Rows without advantage are part of it: they have a gradient here.
+    responses = learning_rollout(policy, prompts, config).responses
+    # So near that no k3 reaches its clamp at 10, which the textbook does not have.
+    later = moved(policy, by=0.005)
+    for rows in (16, 3):
+        optimizer = adamw(later, make_config(gradient_clip=1e9))
+        policy_update(
+            optimizer,
+            responses,
+            config,
+            2,
+            on_policy=False,
+            reference=policy,
+            micro_batch_rows=rows,
+        )
+        weights = {name: w.clone().requires_grad_() for name, w in later.weights.items()}
+        plain = dataclasses.replace(later, weights=weights)
+        textbook_regularisation(plain, policy, responses, config).backward()
+        expected = torch.cat([w.grad.flatten() for w in plain.parameters()])  # type: ignore[union-attr]
+        assert expected.abs().max() > 1e-3
+        torch.testing.assert_close(optimizer.exp_avg / 0.1, expected, atol=1e-6, rtol=1e-3)
+
+
+@DENSE
+@pytest.mark.parametrize("option", ["kl_coefficient", "entropy_coefficient"])
+def test_rows_without_advantage_learn_from_each_term(
+    policy: Policy, prompts: Prompts, make_config: MakeConfig, option: str
+) -> None:
+    config = make_config(**{option: 0.1})
+    responses = collect(policy, prompts, config, 0, 0).mini_batch(0, 16)
+    equal = dataclasses.replace(responses, advantage_B=torch.zeros(16))
+    optimizer = adamw(moved(policy), config)
+    updated = policy_update(optimizer, equal, config, 2, on_policy=False, reference=policy)
+    assert updated.metrics["grad_norm"] > 1e-3
+    with_kl = option == "kl_coefficient"
+    assert (updated.metrics["reference_kl"] > 0) == with_kl
+    assert math.isnan(updated.metrics["reference_kl"]) != with_kl
+
+
+@DENSE
+def test_each_term_pulls_where_it_should(
+    policy: Policy, prompts: Prompts, make_config: MakeConfig
+) -> None:
+    responses = collect(policy, prompts, make_config(), 0, 0).mini_batch(0, 16)
+    equal = dataclasses.replace(responses, advantage_B=torch.zeros(16))
+    for options, metric, sign in (
+        ({"kl_coefficient": 1.0}, "reference_kl", -1),
+        ({"entropy_coefficient": 1.0, "kl_coefficient": 1e-9}, "entropy", 1),
+    ):
+        config = make_config(**options, learning_rate=1e-3)
+        optimizer = adamw(moved(policy), config)
+        seen = [
+            policy_update(optimizer, equal, config, 2, on_policy=False, reference=policy).metrics[
+                metric
+            ]
+            for _ in range(4)
+        ]
+        steps = [sign * (after - before) for before, after in pairwise(seen)]
+        assert min(steps) > 0, metric
+
+
+@DENSE
+def test_the_mean_kl_is_over_tokens_whatever_the_aggregation(
+    policy: Policy, prompts: Prompts, make_config: MakeConfig
+) -> None:
+    responses = collect(policy, prompts, make_config(), 0, 0).mini_batch(0, 16)
+    later = moved(policy)
+    log_prob_BT, reference_log_prob_BT = (
+        forward(p, responses.ids_BT)[:, :-1]
+        .log_softmax(-1)
+        .gather(-1, responses.ids_BT[:, 1:, None])[..., 0]
+        for p in (later, policy)
+    )
+    log_ratio_BT = reference_log_prob_BT - log_prob_BT
+    expected = (log_ratio_BT.exp() - log_ratio_BT - 1)[responses.mask_BT].mean().item()
+    for aggregation in ("token-mean", "seq-mean-token-sum"):
+        config = make_config(kl_coefficient=0.1, loss_aggregation=aggregation)
+        updated = policy_update(
+            adamw(later, config), responses, config, 2, on_policy=False, reference=policy
+        )
+        assert updated.metrics["reference_kl"] == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
