@@ -54,6 +54,7 @@ def test_the_default_study(tmp_path):
         "table_respo_table1": 1,
         "figure_respo_fig1": 1,
         "figure_respo_fig3": 1,
+        "figure_aspo_fig4": 1,
         "report": 1,
     }
 
@@ -73,9 +74,10 @@ def test_one_cell_needs_one_run(tmp_path):
     }
 
 
-def test_the_kernel_figure_needs_no_training(tmp_path):
-    target = "results/tiny/figures/respo/fig1.png"
-    assert jobs(tmp_path, target) == {"study": 1, "figure_respo_fig1": 1}
+@pytest.mark.parametrize("id_", ["respo/fig1", "aspo/fig4"])
+def test_figures_of_objectives_need_no_training(tmp_path, id_):
+    rule = f"figure_{id_.replace('/', '_')}"
+    assert jobs(tmp_path, f"results/tiny/figures/{id_}.png") == {"study": 1, rule: 1}
 
 
 def test_results_may_lie_elsewhere(tmp_path):

@@ -13,7 +13,7 @@ def draw(monkeypatch, id_, path):
     return [(path / f"figures/{id_}.{suffix}").read_bytes() for suffix in ("pdf", "png")]
 
 
-@pytest.mark.parametrize("id_", ["respo/fig1", "respo/fig3"])
+@pytest.mark.parametrize("id_", ["respo/fig1", "respo/fig3", "aspo/fig4"])
 def test_remaking_gives_the_same_bytes(folder, monkeypatch, id_):
     made = folder()
     made.metrics([0.5] * 32, [-0.1] * 32, "grpo")
@@ -34,7 +34,7 @@ def test_remaking_gives_the_same_bytes(folder, monkeypatch, id_):
         text=True,
         env={**os.environ, "SOURCE_DATE_EPOCH": "1000000000", "MPLBACKEND": "svg"},
     )
-    assert done.stdout.splitlines()[-1] == str(id_ == "respo/fig1")
+    assert done.stdout.splitlines()[-1] == str(id_ != "respo/fig3")
     again = [(made.path / f"figures/{id_}.{suffix}").read_bytes() for suffix in ("pdf", "png")]
     assert again == [pdf, png]
 
@@ -46,3 +46,51 @@ def test_a_damaged_run_is_told_in_one_line(folder, monkeypatch):
         draw(monkeypatch, "respo/fig3", made.path)
     assert str(stop.value).startswith(f"error: {path}: update: does not count from 1 to 32")
     assert not (made.path / "figures").exists()
+
+
+def draw_methods(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["figure", *map(str, arguments)])
+    figure.main()
+
+
+@pytest.mark.parametrize("id_", ["respo/fig1", "aspo/fig4"])
+@pytest.mark.parametrize(
+    ("suffix", "head"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")]
+)
+def test_any_methods_without_a_study(tmp_path, monkeypatch, id_, suffix, head):
+    made = []
+    for name in ("one", "two"):
+        out = tmp_path / name / f"figure.{suffix}"
+        draw_methods(monkeypatch, id_, "--methods", "grpo,respo", "--out", out)
+        made.append(out.read_bytes())
+    assert made[0] == made[1]
+    assert made[0].startswith(head)
+    assert b"drawn from methods" in made[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["respo/fig1", "--methods", "grop", "--out", "x.png"], "error: --methods: 'grop' is"),
+        (["respo/fig1", "--methods", "grpo", "--out", "x.jpg"], "error: --out: x.jpg must end in"),
+        (["respo/fig3", "--methods", "grpo", "--out", "x.png"], "error: --methods: respo/fig3 is"),
+        (["aspo/fig4", "--methods", "gspo", "--out", "x.png"], "error: aspo/fig4 draws objectives"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told_in_one_line(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        draw_methods(monkeypatch, *arguments)
+    assert str(stop.value).startswith(message)
+    assert "\n" not in str(stop.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--methods", "grpo"], ["--study", "x", "--out", "x.png"], []]
+)
+def test_options_that_belong_together(monkeypatch, capsys, arguments):
+    with pytest.raises(SystemExit) as stop:
+        draw_methods(monkeypatch, "respo/fig1", *arguments)
+    assert stop.value.code == 2
+    assert "usage" in capsys.readouterr().err

@@ -50,3 +50,28 @@ def test_a_new_method_takes_a_free_colour_first():
     for name in ("sqrt_is", "mine", "another"):
         lines = style.lines([*known, name])
         assert lines[name]["color"] not in {lines[method]["color"] for method in known}
+
+
+def test_the_legend_is_as_wide_as_its_labels():
+    # 7 inches hold 5 short labels, or with a long one as many as it leaves room for.
+    assert style.legend_rows([f"m{index}" for index in range(10)], 7.0) == 2
+    assert style.legend_rows(["m" * 30, *(f"m{index}" for index in range(9))], 7.0) == 3
+    assert style.legend_rows(["m" * 200, "m"], 7.0) == 2
+    assert style.legend_rows(["m" * 200], 7.0) == 1
+
+
+def test_colours_are_used_evenly():
+    lines = style.lines([f"method-{index}" for index in range(12)])
+    colors = [line["color"] for line in lines.values()]
+    assert {colors.count(color) for color in colors} == {2}
+
+
+def test_of_many_lines_the_later_are_thinner():
+    few = style.lines(["grpo", "respo"])
+    assert style.nested(few) == few
+    many = style.nested(style.lines([f"method-{index}" for index in range(12)]))
+    widths = [line["linewidth"] for line in many.values()]
+    assert widths == sorted(widths, reverse=True)
+    assert len(set(widths)) == 12
+    assert widths[-1] > 1
+    assert widths[0] < 4

@@ -1,15 +1,27 @@
 # Tables, figures and the report of a study.
 
+from respo.objectives import is_sequence_level
 
 FIGURE_INPUTS = {
     "respo/fig1": [],
     "respo/fig3": of_runs("metrics.parquet") + of_runs("config.yaml"),
+    "aspo/fig4": [],
 }
-# The kernels are drawn from the code of the objectives, not from results.
+# These are drawn from the code of the objectives, not from results.
 FIGURE_CODE = {
     "respo/fig1": [code_hash(method.objective) for method in resolved.methods.values()],
     "respo/fig3": [],
+    "aspo/fig4": [
+        code_hash(method.objective)
+        for method in resolved.methods.values()
+        if not is_sequence_level(method.objective)
+    ],
 }
+if "aspo/fig4" in study.figures and not FIGURE_CODE["aspo/fig4"]:
+    fail(
+        f"config/studies/{settings.study}.yaml: figures: aspo/fig4 draws methods at token level, and the "
+        "study has none; add one, or take the figure out"
+    )
 
 for table in study.tables:
 

@@ -1,32 +1,60 @@
 """`python -m respo.reporting.figure ID --study results/STUDY`: draw a figure.
 
 Writes `figures/ID.pdf` and `.png` in the study's folder, from what lies there. The same results
-give the same bytes.
+give the same bytes. Figures of objectives need no results: `--methods grpo,aspo --out FILE.png`
+draws any methods of config/methods, or files of your own (`--methods grpo,my/method.yaml`).
 """
 
 import argparse
 from pathlib import Path
 
-from respo.cli import command
+from respo.cli import UserError, command
 from respo.reporting import figures, registry
+from respo.reporting.methods import digest, read_methods
 from respo.reporting.results import Results
 
 
 @command
 def main() -> None:
-    """Parse the command line and write the figure in both formats."""
+    """Parse the command line and write the figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("id", choices=registry.ids(figures), help="the figure")
-    parser.add_argument("--study", type=Path, required=True, help="folder results/STUDY")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--study", type=Path, help="folder results/STUDY")
+    source.add_argument("--methods", help="names of methods or files, separated by commas")
+    parser.add_argument("--out", type=Path, help="with --methods: the file, .png, .pdf or .svg")
     options = parser.parse_args()
-    results = Results(options.study)
+    if (options.methods is None) != (options.out is None):
+        parser.error("--methods and --out belong together")
+    if options.methods is None:
+        _draw_study(options.id, options.study)
+    else:
+        _draw_methods(options.id, options.methods, options.out)
+
+
+def _draw_study(id_: str, folder: Path) -> None:
+    results = Results(folder)
     # Imported here: --help and a wrong folder should not wait for matplotlib.
     from respo.reporting import style
 
     with style.applied():
-        figure = registry.module(figures, options.id).draw(results)
-        for path in style.save(figure, results.folder / "figures" / options.id, results.digest()):
+        figure = registry.module(figures, id_).draw(results)
+        for path in style.save(figure, results.folder / "figures" / id_, results.digest()):
             print(path)
+
+
+def _draw_methods(id_: str, names: str, out: Path) -> None:
+    from respo.reporting import style
+
+    if out.suffix[1:] not in style.FORMATS:
+        raise UserError(f"--out: {out} must end in one of .{', .'.join(style.FORMATS)}")
+    module = registry.module(figures, id_)
+    if not hasattr(module, "draw_methods"):
+        raise UserError(f"--methods: {id_} is drawn from results; give --study instead")
+    methods = read_methods(names)
+    with style.applied():
+        style.write(module.draw_methods(methods), out, f"drawn from methods {digest(methods)}")
+    print(out)
 
 
 if __name__ == "__main__":

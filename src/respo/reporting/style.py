@@ -1,7 +1,8 @@
 """How every figure looks: colours, line styles, sizes, and files that do not depend on the day."""
 
+import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from itertools import product
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 from zlib import crc32
 
 import matplotlib.style
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -30,14 +32,18 @@ FIXED: dict[str, dict[str, Any]] = {
     "gspo": {"color": BLUE, "linestyle": (0, (4, 2))},
     "vespo": {"color": GREEN, "linestyle": (0, (6, 1.5, 1, 1.5))},
     "respo": {"color": VERMILION, "linestyle": "-", "linewidth": 2.0},
+    "aspo": {"color": PURPLE, "linestyle": "-", "linewidth": 2.0},
+    "maspo": {"color": SKY, "linestyle": "-", "linewidth": 2.0},
 }
+FORMATS = ("pdf", "png", "svg")
 REFERENCE: dict[str, Any] = {"color": "#B0B0B0", "linestyle": "-", "linewidth": 1.2, "zorder": 1.5}
 _OTHERS: list[dict[str, Any]] = [
     {"color": color, "linestyle": dashes}
     for color, dashes in product(
-        (PURPLE, SKY, BLUE, GREEN, ORANGE, VERMILION), ("-", (0, (1, 1.2)), (0, (3, 1, 1, 1, 1, 1)))
+        (PURPLE, SKY, BLUE, GREEN, ORANGE, VERMILION),
+        ("-", (0, (1, 1.2)), (0, (3, 1, 1, 1, 1, 1)), (0, (5, 3))),
     )
-    if (color, dashes) not in {(ORANGE, "-"), (VERMILION, "-")}
+    if dashes != "-" or color in (BLUE, GREEN)
 ]
 
 _STYLE: dict[str, Any] = {
@@ -52,7 +58,8 @@ _STYLE: dict[str, Any] = {
     "lines.linewidth": 1.5,
     "legend.frameon": False,
     "figure.dpi": 100,
-    "savefig.dpi": 180,
+    "svg.hashsalt": "respo",
+    "hatch.linewidth": 0.6,
     "pdf.fonttype": 42,  # editable text, accepted by journals
 }
 
@@ -71,17 +78,46 @@ def lines(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def _free(method: str, taken: list[dict[str, Any]]) -> dict[str, Any]:
-    """Choose the method's own line, or else the next that is free: first one of a free colour."""
+    """Choose the method's own line, or else the next that is free, of the rarest colour."""
     start = crc32(method.encode()) % len(_OTHERS)
     own_first = _OTHERS[start:] + _OTHERS[:start]
-    colors = {line["color"] for line in taken}
+    colors = [line["color"] for line in taken]
     free = [line for line in own_first if line not in taken] or own_first
-    return min(free, key=lambda line: line["color"] in colors)
+    return min(free, key=lambda line: colors.count(line["color"]))
+
+
+def nested(lines: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Give lines that may lie on one another falling widths, so that all of them are seen.
+
+    They are drawn in their order; beyond four, the first is the widest.
+    """
+    if len(lines) <= 4:
+        return lines
+    step = min(0.35, 2.4 / len(lines))
+    return {
+        name: {**line, "linewidth": 1.1 + step * (len(lines) - 1 - index)}
+        for index, (name, line) in enumerate(lines.items())
+    }
+
+
+def legend_rows(entries: Collection[str], width: float) -> int:
+    """Return the number of rows of a legend in a figure of this width in inches."""
+    return math.ceil(len(entries) / _legend_columns(entries, width))
+
+
+def _legend_columns(entries: Iterable[str], width: float) -> int:
+    """Return the largest number of columns that fit; each is as wide as its widest entry."""
+    inches = [max(1.4, 0.5 + 0.068 * len(entry)) for entry in entries]
+    for columns in range(len(inches), 1, -1):
+        # matplotlib fills them as evenly as array_split, from top to bottom.
+        if sum(part.max() for part in np.array_split(inches, columns)) <= width:
+            return columns
+    return 1
 
 
 def legend(figure: Figure, entries: dict[str, dict[str, Any]]) -> None:
     """Put labels and their lines above the panels, in as many columns as fit."""
-    columns = max(1, int(figure.get_figwidth() / 1.4))
+    columns = _legend_columns(entries, figure.get_figwidth())
     figure.legend(
         [Line2D([], [], **line) for line in entries.values()],
         list(entries),
@@ -93,21 +129,34 @@ def legend(figure: Figure, entries: dict[str, dict[str, Any]]) -> None:
 def note(figure: Figure, text: str) -> None:
     """Put small print below the panels, wrapped to the figure's width."""
     width = int(16 * figure.get_figwidth())
-    lines = [line for paragraph in text.splitlines() for line in textwrap.wrap(paragraph, width)]
+    lines = [
+        line
+        for paragraph in text.splitlines()
+        for line in textwrap.wrap(paragraph, width, break_on_hyphens=False)
+    ]
     figure.supxlabel("\n".join(lines), fontsize=7, color="#555555")
 
 
 def save(figure: Figure, stem: Path, made_from: str) -> list[Path]:
-    """Write `stem.pdf` and `stem.png`, with what they were made from and without dates."""
-    source = f"made from results {made_from}"
-    metadata: dict[str, dict[str, Any]] = {
-        "pdf": {"Subject": source, "CreationDate": None},
-        "png": {"Source": source},
-    }
-    paths = []
-    for suffix, entries in metadata.items():
-        path = stem.with_name(f"{stem.name}.{suffix}")
-        with atomic_path(path) as temporary:
-            figure.savefig(temporary, format=suffix, metadata=entries)
-        paths.append(path)
+    """Write `stem.pdf` and `stem.png`, with what they were made from."""
+    paths = [stem.with_name(f"{stem.name}.{suffix}") for suffix in ("pdf", "png")]
+    for path in paths:
+        write(figure, path, f"made from results {made_from}")
     return paths
+
+
+def write(figure: Figure, path: Path, source: str, dpi: int = 180) -> None:
+    """Write a figure in one of `FORMATS`, chosen by the suffix, with its source, without dates."""
+    suffix = path.suffix[1:]
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, format=suffix, dpi=dpi, metadata=_metadata(suffix, source))
+
+
+def _metadata(suffix: str, source: str) -> dict[str, Any]:
+    match suffix:
+        case "pdf":
+            return {"Subject": source, "CreationDate": None}
+        case "svg":
+            return {"Source": source, "Date": None}
+        case _:
+            return {"Source": source}
