@@ -107,7 +107,7 @@ def legend_rows(entries: Collection[str], width: float) -> int:
 
 def _legend_columns(entries: Iterable[str], width: float) -> int:
     """Return the largest number of columns that fit; each is as wide as its widest entry."""
-    inches = [max(1.4, 0.5 + 0.068 * len(entry)) for entry in entries]
+    inches = [max(1.4, 0.6 + 0.068 * len(entry)) for entry in entries]
     for columns in range(len(inches), 1, -1):
         # matplotlib fills them as evenly as array_split, from top to bottom.
         if sum(part.max() for part in np.array_split(inches, columns)) <= width:
@@ -122,6 +122,7 @@ def legend(figure: Figure, entries: dict[str, dict[str, Any]]) -> None:
         [Line2D([], [], **line) for line in entries.values()],
         list(entries),
         loc="outside upper center",
+        handlelength=3.2,  # a whole period of every dash
         ncols=min(len(entries), columns),
     )
 
