@@ -53,9 +53,13 @@ def draw_methods(monkeypatch, *arguments):
     figure.main()
 
 
-@pytest.mark.parametrize("id_", ["respo/fig1", "aspo/fig4"])
 @pytest.mark.parametrize(
-    ("suffix", "head"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")]
+    ("id_", "suffix", "head"),
+    [
+        ("respo/fig1", "png", b"\x89PNG"),
+        ("respo/fig1", "svg", b"<?xml"),
+        ("aspo/fig4", "pdf", b"%PDF"),
+    ],
 )
 def test_any_methods_without_a_study(tmp_path, monkeypatch, id_, suffix, head):
     made = []
