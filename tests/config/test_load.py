@@ -1,5 +1,6 @@
 """Every kind of bad input is refused in one message that names file, key, value and remedy."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -240,3 +241,58 @@ def test_a_label_is_not_part_of_what_a_run_depends_on(config):
     edit(config / "models" / "qwen3-tiny.yaml", label="other")
     edit(config / "studies" / "tiny.yaml", title="other")
     assert load_study(config, "tiny").run_config(run, "") == before
+
+
+MINE = "label: Mine\nobjective: grpo\nparameters: {}\nsource: mine\ndeviations: []\n"
+
+
+@pytest.fixture
+def own_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("RESPO_METHODS", "")  # loading sets it
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "mine.yaml").write_text(MINE)
+    return folder
+
+
+def test_methods_of_ones_own_join_the_study(config, own_folder):
+    ours = load_study(config, "tiny")
+    resolved = load_study(config, "tiny", own_folder)
+    assert resolved.study.methods == [*ours.study.methods, "mine"]
+    assert len(resolved.runs()) - len(ours.runs()) == 6  # at 3 N x 2 seeds
+    assert os.environ["RESPO_METHODS"] == str(own_folder)
+
+
+def test_a_study_may_name_a_method_of_ones_own(config, own_folder):
+    edit(config / "studies" / "tiny.yaml", methods=["mine", "grpo"])
+    assert load_study(config, "tiny", own_folder).study.methods == ["mine", "grpo"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("grpo.yaml", MINE, "mine/grpo.yaml: .*methods/grpo.yaml has this name already"),
+        ("a b.yaml", MINE, "mine/a b.yaml: the name of a method is letters"),
+        ("mine.yaml", "label: Mine", "mine/mine.yaml: objective: is missing"),
+        ("mine.yaml", MINE.replace("grpo", "grop"), "mine.yaml: objective: unknown .*did you mean"),
+        ("mine.py", "def (", "mine/mine.py: SyntaxError: invalid syntax"),
+    ],
+)
+def test_bad_files_of_ones_own(config, own_folder, name, text, expected):
+    (own_folder / name).write_text(text)
+    with pytest.raises(UserError, match=expected):
+        load_study(config, "tiny", own_folder)
+
+
+def test_a_folder_of_ones_own_that_is_none(config, own_folder):
+    with pytest.raises(UserError, match=r"own_methods: .*mine\.yaml is not a folder"):
+        load_study(config, "tiny", own_folder / "mine.yaml")
+    (own_folder / "mine.yaml").unlink()
+    with pytest.raises(UserError, match=r"own_methods: .*mine holds no NAME.yaml"):
+        load_study(config, "tiny", own_folder)
+
+
+def test_the_home_folder_of_a_setting(config, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    settings = load_settings(config / "config.yaml", {"own_methods": "~/mine"})
+    assert settings.own_methods_folder == Path("/home/me/mine")

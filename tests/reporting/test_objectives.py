@@ -5,8 +5,10 @@ import re
 import pytest
 from PIL import Image
 
+from respo.config import method_files
 from respo.config.schema import Method
 from respo.reporting import objectives, style
+from respo.reporting.methods import CONFIG
 from respo.reporting.objectives import Section, escape, number, page, picture, source
 
 REMEDY = "run `python -m respo.reporting.objectives`"
@@ -31,7 +33,7 @@ def test_every_picture_shows_the_data_of_today(sections):
 
 def test_every_method_is_on_the_page_once(sections):
     names = [name for section in sections for name in section.methods]
-    assert sorted(names) == sorted(path.stem for path in objectives.methods.FOLDER.glob("*.yaml"))
+    assert sorted(names) == sorted(method_files(CONFIG))
     text = page(sections)
     for name in names:
         assert len(re.findall(rf"^\| `{re.escape(name)}` +\|", text, re.MULTILINE)) == 1

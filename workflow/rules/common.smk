@@ -29,19 +29,9 @@ def fail(message):
     sys.exit(f"error: {message}")
 
 
-def own_methods_folder(name):
-    """The user's folder of methods; its objectives are known to this process and to all jobs."""
-    if name is None:
-        return None
-    folder = Path(name).expanduser()
-    os.environ["RESPO_METHODS"] = str(folder.resolve())
-    return folder
-
-
 try:
     settings = load_settings(CONFIG / "config.yaml", config)
-    own_methods = own_methods_folder(settings.own_methods)
-    resolved = load_study(CONFIG, settings.study, own_methods)
+    resolved = load_study(CONFIG, settings.study, settings.own_methods_folder)
 except UserError as error:
     fail(error)
 

@@ -3,10 +3,12 @@
 from respo.config.load import (
     load_data_config,
     load_initial_config,
+    load_methods,
     load_resolved_study,
     load_run_config,
     load_settings,
     load_study,
+    method_files,
 )
 from respo.config.outdated import renew_outdated
 from respo.config.study import ResolvedStudy, Run
@@ -16,9 +18,11 @@ __all__ = [
     "Run",
     "load_data_config",
     "load_initial_config",
+    "load_methods",
     "load_resolved_study",
     "load_run_config",
     "load_settings",
     "load_study",
+    "method_files",
     "renew_outdated",
 ]

@@ -97,13 +97,18 @@ def load_methods(
     Args:
         config: the folder with methods/.
         places: names of the methods, each with the place that names it.
-        own_methods: a folder of further methods.
+        own_methods: a folder of further methods; its objectives become known to this process and
+            to those that it starts.
 
     Raises:
         UserError: with all problems of the first bad file.
     """
     known = method_files(config, own_methods)
     files = {n: _named(known, n, place, config / "methods") for n, place in places.items()}
+    if own_methods:
+        from respo import objectives
+
+        objectives.use_own(own_methods)
     return {
         name: _with_all_parameters(validate(Method, read_yaml(file), file), file)
         for name, file in files.items()

@@ -4,6 +4,7 @@ The YAML files are validated against these models, `config/schema/*.json` (for e
 tables of `config/README.md` are generated from them.
 """
 
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
@@ -85,6 +86,11 @@ class Settings(Strict):
         description="a folder of your own: its `NAME.yaml` are methods that join the study, its "
         "`*.py` their objectives",
     )
+
+    @property
+    def own_methods_folder(self) -> Path | None:
+        """The folder, with the home folder written out."""
+        return Path(self.own_methods).expanduser() if self.own_methods else None
 
 
 # --- data -----------------------------------------------------------------------------------------

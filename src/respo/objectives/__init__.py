@@ -47,6 +47,7 @@ from respo.objectives.registry import (
     objective,
     objective_names,
     parameter_defaults,
+    use_own,
 )
 
 __all__ = [
@@ -74,6 +75,7 @@ __all__ = [
     "sequence_log_weight",
     "surface",
     "token_weights",
+    "use_own",
 ]
 
 import_modules(sys.modules[__name__])

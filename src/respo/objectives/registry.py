@@ -110,6 +110,11 @@ def import_modules(package: ModuleType) -> None:
         importlib.import_module(f"{package.__name__}.{module.name}")
 
 
+def use_own(folder: Path) -> None:
+    """Make the objectives of a folder known to this process and to those that it starts."""
+    os.environ[OWN_METHODS] = str(folder.resolve())
+
+
 @functools.cache
 def import_own(folder: str) -> None:
     """Import every Python file of a folder, once, so that its objectives register themselves.

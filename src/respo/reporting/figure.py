@@ -2,13 +2,14 @@
 
 Writes `figures/ID.pdf` and `.png` in the study's folder, from what lies there. The same results
 give the same bytes. Figures of objectives need no results: `--methods grpo,aspo --out FILE.png`
-draws any methods of config/methods, or files of your own (`--methods grpo,my/method.yaml`).
+draws any methods of config/methods, and with `--own-methods FOLDER` yours.
 """
 
 import argparse
 from pathlib import Path
 
 from respo.cli import UserError, command
+from respo.config.schema import Method
 from respo.reporting import figures, registry
 from respo.reporting.methods import digest, read_methods
 from respo.reporting.results import Results
@@ -21,7 +22,8 @@ def main() -> None:
     parser.add_argument("id", choices=registry.ids(figures), help="the figure")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--study", type=Path, help="folder results/STUDY")
-    source.add_argument("--methods", help="names of methods or files, separated by commas")
+    source.add_argument("--methods", help="names of methods, separated by commas")
+    parser.add_argument("--own-methods", type=Path, help="with --methods: a folder of your own")
     parser.add_argument("--out", type=Path, help="with --methods: the file, .png, .pdf or .svg")
     options = parser.parse_args()
     if (options.methods is None) != (options.out is None):
@@ -29,7 +31,8 @@ def main() -> None:
     if options.methods is None:
         _draw_study(options.id, options.study)
     else:
-        _draw_methods(options.id, options.methods, options.out)
+        methods = read_methods(options.methods, options.own_methods)
+        _draw_methods(options.id, methods, options.out)
 
 
 def _draw_study(id_: str, folder: Path) -> None:
@@ -43,7 +46,7 @@ def _draw_study(id_: str, folder: Path) -> None:
             print(path)
 
 
-def _draw_methods(id_: str, names: str, out: Path) -> None:
+def _draw_methods(id_: str, methods: dict[str, Method], out: Path) -> None:
     from respo.reporting import style
 
     if out.suffix[1:] not in style.FORMATS:
@@ -51,7 +54,6 @@ def _draw_methods(id_: str, names: str, out: Path) -> None:
     module = registry.module(figures, id_)
     if not hasattr(module, "draw_methods"):
         raise UserError(f"--methods: {id_} is drawn from results; give --study instead")
-    methods = read_methods(names)
     with style.applied():
         style.write(module.draw_methods(methods), out, f"drawn from methods {digest(methods)}")
     print(out)

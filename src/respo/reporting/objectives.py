@@ -21,7 +21,8 @@ from respo.config.schema import Method, Overrides
 from respo.files import write_text
 from respo.objectives import is_sequence_level
 from respo.objectives.registry import get
-from respo.reporting import kernels, methods, style, surfaces
+from respo.reporting import kernels, style, surfaces
+from respo.reporting.methods import all_methods
 from respo.reporting.text import markdown_table
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -86,9 +87,8 @@ class Section:
 def sections() -> list[Section]:
     """Read config/methods and group it by objective, token level first."""
     by_objective: dict[str, dict[str, Method]] = {}
-    for path in sorted(methods.FOLDER.glob("*.yaml")):
-        method = methods.read_method(path)
-        by_objective.setdefault(method.objective, {})[path.stem] = method
+    for name, method in all_methods().items():
+        by_objective.setdefault(method.objective, {})[name] = method
     return [
         Section(objective, dict(sorted(group.items(), key=lambda item: _rank(objective, item[0]))))
         for objective, group in sorted(by_objective.items(), key=lambda item: _order(item[0]))
