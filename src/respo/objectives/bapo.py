@@ -29,10 +29,16 @@ def bapo_sums(
 ) -> Tensor:
     """Return the sum of pi_old * A * min(r, high) over A > 0 for every high, and then the sum of
     pi_old * |A| * max(r, low_start) over A < 0."""
-    ratio = log_ratio_BT[mask_BT].double().exp()
-    mass = (old_log_prob_BT.double().exp() * advantage_B1)[mask_BT]
-    pos = _sums_of_minimum(ratio, mass.clamp(min=0), _bounds(high_start, high_max, high_step, mass))
-    neg = ((-mass).clamp(min=0) * ratio.clamp(min=low_start)).sum()
+    ratio_BT, mass_BT = log_ratio_BT.exp(), old_log_prob_BT.exp() * advantage_B1.abs()
+
+    def tokens(of_sign_B1: Tensor) -> tuple[Tensor, Tensor]:
+        keep_BT = mask_BT & of_sign_B1
+        return ratio_BT.masked_select(keep_BT).double(), mass_BT.masked_select(keep_BT).double()
+
+    highs = _bounds(high_start, high_max, high_step, advantage_B1)
+    pos = _sums_of_minimum(*tokens(advantage_B1 > 0), highs)
+    ratio, mass = tokens(advantage_B1 < 0)
+    neg = (mass * ratio.clamp(min=low_start)).sum()
     return torch.cat((pos, neg.unsqueeze(0)))
 
 
