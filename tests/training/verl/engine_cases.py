@@ -9,12 +9,13 @@ gradient-WORLD_SIZE-i.safetensors, and metrics-WORLD_SIZE.json for all.
 import json
 import os
 import sys
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import torch
 import verl  # noqa: F401  loads the plugin
 from hydra import compose, initialize_config_module
+from omegaconf import OmegaConf
 from safetensors.torch import load_file, save_file
 from verl.utils import tensordict_utils as tu
 from verl.utils.config import omega_conf_to_dataclass
@@ -28,8 +29,7 @@ RANK, RANKS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 LEARNING_RATE = 0.5
 
 
-@cache  # composing takes a second
-def configuration(*options):
+def configuration():
     actor = "actor_rollout_ref.actor"
     precision = [
         f"+{actor}.fsdp_config.mixed_precision.{key}=fp32"
@@ -47,16 +47,19 @@ def configuration(*options):
         f"{actor}.optim.lr={LEARNING_RATE}",
         f"{actor}.optim.weight_decay=0",
         f"{actor}.optim.clip_grad=1000",
-        "~actor_rollout_ref.actor.optim.betas",
+        f"~{actor}.optim.betas",
         *precision,
     ]
     with initialize_config_module("verl.trainer.config", version_base=None):
-        config = compose("ppo_trainer", overrides=[*overrides, *options]).actor_rollout_ref
-    return omega_conf_to_dataclass(config.actor), omega_conf_to_dataclass(config.model)
+        config = compose("ppo_trainer", overrides=overrides)
+    OmegaConf.resolve(config.actor_rollout_ref)
+    OmegaConf.set_struct(config, False)
+    return config.actor_rollout_ref
 
 
-def make_worker(packed):
-    actor, model = configuration(f"actor_rollout_ref.model.use_remove_padding={packed}")
+def make_worker(config, packed):
+    config.model.use_remove_padding = packed
+    actor, model = omega_conf_to_dataclass(config.actor), omega_conf_to_dataclass(config.model)
     actor.engine.use_dynamic_bsz = False
     worker = TrainingWorker(
         TrainingWorkerConfig(
@@ -69,6 +72,14 @@ def make_worker(packed):
     )
     worker.reset()
     return worker
+
+
+def make_actors(config, cases):
+    actors = {}
+    for options in {tuple(case["options"]) for case in cases}:
+        changed = OmegaConf.merge(config.actor, OmegaConf.from_dotlist(list(options)))
+        actors[options] = omega_conf_to_dataclass(changed)
+    return actors
 
 
 def mini_batch(case):
@@ -109,8 +120,7 @@ def mini_batch(case):
     return tu.get_tensordict(tensors, non_tensor_dict=settings)
 
 
-def run(worker, case, index):
-    actor, _ = configuration(*case["options"])
+def run(worker, actor, case, index):
     worker.set_loss_fn(partial(ppo_loss, config=actor))
     engine, gradient = worker.engine, {}
 
@@ -147,8 +157,13 @@ def main():
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo")
     cases = json.loads((FOLDER / "cases.json").read_text())
-    workers = {packed: make_worker(packed) for packed in sorted({c["packed"] for c in cases})}
-    results = [run(workers[case["packed"]], case, i) for i, case in enumerate(cases)]
+    config = configuration()
+    workers = {packed: make_worker(config, packed) for packed in (False, True)}
+    actors = make_actors(config, cases)
+    results = [
+        run(workers[case["packed"]], actors[tuple(case["options"])], case, index)
+        for index, case in enumerate(cases)
+    ]
     if RANK == 0:
         (FOLDER / f"metrics-{RANKS}.json").write_text(json.dumps(results))
     torch.distributed.destroy_process_group()

@@ -14,9 +14,9 @@ values. ASPO without its dual clip:
 
 The objective `grpo_no_is` is `respo_grpo_no_is` and `GrpoNoIsConfig`; objectives of the folder
 RESPO_METHODS are there as well. Parameters that an objective does not have or allow are refused
-when the configuration is made. verl's own clip ranges and temperatures (`actor.clip_ratio_low`,
-`actor.tau_pos`, ...) have no effect on these losses; `loss_agg_mode`, `entropy_coeff`, `use_kl_loss`
-and rollout importance weights act as on verl's own.
+when the configuration is made. verl's own `actor.clip_ratio_low`, `actor.tau_pos` and their like
+have no effect on these losses; `loss_agg_mode`, `entropy_coeff`, `use_kl_loss` and rollout
+importance weights act as on verl's own.
 
 Objectives that depend on the entropy need `actor_rollout_ref.actor.calculate_entropy=True`. Those
 that depend on the whole mini-batch cost a second forward pass.
