@@ -9,7 +9,7 @@ from respo.objectives import kernel
 
 
 def term(batch, low, high):
-    """MiniMax-M1, eq. 4: sg(clip(r, 1 - low, 1 + high)) A log pi."""
+    """MiniMax-M1, Sec. 3.1: sg(clip(r, 1 - low, 1 + high)) A log pi."""
 
     def value(log_prob_BT):
         ratio_BT = torch.exp(log_prob_BT - batch.old_BT)

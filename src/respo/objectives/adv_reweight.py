@@ -20,8 +20,8 @@ def adv_reweight(
 ) -> Tensor:
     """Return grpo's c times alpha * pi + 1 - alpha, pi the current probability of the token.
 
-    Yang et al. 2025b (arXiv 2505.12929), Sec. 4, whose alpha is 0.3; 0.1 is the tuned value of
-    MASPO, App. D.1.
+    Yang et al. 2025b (arXiv 2505.12929), whose alpha is 0.3; 0.1 is the tuned value of
+    MASPO, App. D.1. The authors' public code takes pi_old, once per rollout batch.
     """
     token_BT = grpo(
         log_ratio_BT,
