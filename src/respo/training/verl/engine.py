@@ -30,15 +30,15 @@ def install(settings_type: type) -> None:
         config = getattr(loss_function, "keywords", {}).get("config")
         settings = getattr(config, "policy_loss", None)
         if isinstance(settings, settings_type):
-            batch_sums = _batch_sums(engine, data, settings)
-            loss_function = functools.partial(_informed, loss_function, batch_sums)
+            batch_sums = collect_sums(engine, data, settings)
+            loss_function = functools.partial(informed, loss_function, batch_sums)
         return original(engine, data, loss_function)
 
     train_batch.respo = True  # type: ignore[attr-defined]
     BaseEngine.train_batch = train_batch
 
 
-def _informed(
+def informed(
     loss_function: Callable, batch_sums: Tensor | None, *args: Any, **given: Any
 ) -> tuple[Tensor, dict[str, Any]]:
     """Call verl's loss function such that our policy loss in it knows the mini-batch."""
@@ -58,7 +58,7 @@ def _informed(
     return loss, metrics | sums
 
 
-def _batch_sums(engine: Any, data: Any, settings: Any) -> Tensor | None:
+def collect_sums(engine: Any, data: Any, settings: Any) -> Tensor | None:
     """Return the sums that the objective needs over the mini-batch of all ranks, or None.
 
     Ranks that share a part of the mini-batch (tensor, sequence, pipeline parallel) have the same
