@@ -63,7 +63,7 @@ def bapo(
 
         P / (P + N) >= target,  P, N = sum of pi_old * |min(r A, clip(r, low, high) A)| by sign of A
 
-    BAPO (Xi et al. 2025, arXiv 2510.18927), Alg. 1; share as in MASPO, Sec. 3. Raising low lifts
+    BAPO (Xi et al. 2025, arXiv 2510.18927); share as in MASPO, Sec. 3. Raising low lifts
     the value of the negative tokens that it clips and so never the share: where the highest high
     does not reach the target, low goes to its maximum. A mini-batch without any loss keeps the
     starts, and so does a bound whose maximum is not above its start. The authors' public code

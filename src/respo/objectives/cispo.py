@@ -15,7 +15,7 @@ def cispo(
 ) -> Tensor:
     """Return clip(r, 1 - epsilon_low, 1 + epsilon_high).
 
-    CISPO (MiniMax-M1, Chen et al. 2025, arXiv 2506.13585), Sec. 3.1; without a lower clip
+    CISPO (MiniMax-M1, Chen et al. 2025, arXiv 2506.13585); without a lower clip
     (epsilon_low = 1), as there. That paper does not print its epsilon_high; the default is the
     cap 5 of ScaleRL (arXiv 2510.13786). Beware: some libraries call the cap itself epsilon_high.
     """

@@ -22,7 +22,7 @@ def entropy_adv(
 ) -> Tensor:
     """Return grpo's c times A'/A with A' = A + min(alpha * H, |A| / kappa), H in nats.
 
-    Cheng et al. 2025 (arXiv 2506.14758), Sec. 3; H of the current policy, detached. kappa > 1 keeps
+    Cheng et al. 2025 (arXiv 2506.14758); H of the current policy, detached. kappa > 1 keeps
     the sign of A, so the clip is that of A. Where A = 0 the bonus is 0 and so is c * A.
     """
     token_BT = grpo(

@@ -17,7 +17,7 @@ def sapo(
 ) -> Tensor:
     """Return 4 p (1 - p) r with p = sigmoid(tau * (r - 1)), tau by sign of A.
 
-    SAPO (Gao et al. 2025, arXiv 2511.20347), Sec. 3: f(r) = sigmoid(tau * (r - 1)) * 4/tau stands
+    SAPO (Gao et al. 2025, arXiv 2511.20347): f(r) = sigmoid(tau * (r - 1)) * 4/tau stands
     in place of the ratio, and c = f'(r) * r. The authors average over each response first.
     """
     ratio_BT = log_ratio_BT.exp()
