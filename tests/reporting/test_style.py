@@ -66,12 +66,11 @@ def test_colours_are_used_evenly():
     assert {colors.count(color) for color in colors} == {2}
 
 
-def test_of_many_lines_the_later_are_thinner():
-    few = style.lines(["grpo", "respo"])
-    assert style.nested(few) == few
-    many = style.nested(style.lines([f"method-{index}" for index in range(12)]))
+@pytest.mark.parametrize("count", [1, 2, 4, 12])
+def test_lines_that_coincide_are_all_seen(count):
+    many = style.nested(style.lines([f"method-{index}" for index in range(count)]))
     widths = [line["linewidth"] for line in many.values()]
     assert widths == sorted(widths, reverse=True)
-    assert len(set(widths)) == 12
+    assert len(set(widths)) == count
     assert widths[-1] > 1
     assert widths[0] < 4

@@ -228,7 +228,9 @@ Aggregation = Literal[
 class Objective(Strict):
     """What a method computes."""
 
-    objective: str = Field(description="a coefficient function of src/respo/objectives")
+    objective: str = Field(
+        description="a coefficient function of src/respo/objectives or of `own_methods`"
+    )
     parameters: dict[str, Scalar] = Field(
         default={}, description="its keyword arguments; those left out keep the defaults"
     )

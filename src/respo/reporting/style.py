@@ -89,11 +89,9 @@ def _free(method: str, taken: list[dict[str, Any]]) -> dict[str, Any]:
 def nested(lines: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Give lines that may lie on one another falling widths, so that all of them are seen.
 
-    They are drawn in their order; beyond four, the first is the widest.
+    They are drawn in their order; the first is the widest.
     """
-    if len(lines) <= 4:
-        return lines
-    step = min(0.35, 2.4 / len(lines))
+    step = 2.4 / len(lines)
     return {
         name: {**line, "linewidth": 1.1 + step * (len(lines) - 1 - index)}
         for index, (name, line) in enumerate(lines.items())
