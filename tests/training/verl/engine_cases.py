@@ -115,6 +115,8 @@ def mini_batch(case):
         "calculate_entropy": case["entropy"],
         "global_batch_size": len(prompts),
         "micro_batch_size_per_gpu": case["micro_batch"],
+        "use_dynamic_bsz": case["dynamic"],
+        "max_token_len_per_gpu": 26,
         "pad_mode": DatasetPadMode.NO_PADDING,
     }
     return tu.get_tensordict(tensors, non_tensor_dict=settings)

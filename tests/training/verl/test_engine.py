@@ -63,7 +63,9 @@ def tokens(mask_BT, batch_sums):
 """
 
 
-def case(objective, packed=True, micro_batch=2, options=(), entropy=False, step=False):
+def case(
+    objective, packed=True, micro_batch=2, options=(), entropy=False, dynamic=False, step=False
+):
     chosen = [f"policy_loss.loss_mode={objective}"]
     if objective.startswith("respo_"):
         objective = objective.removeprefix("respo_")
@@ -74,6 +76,7 @@ def case(objective, packed=True, micro_batch=2, options=(), entropy=False, step=
         "packed": packed,
         "micro_batch": micro_batch,
         "entropy": entropy or objective == "entropy_adv",
+        "dynamic": dynamic,
         "step": step,
         "options": [*chosen, *options],
     }
@@ -99,6 +102,7 @@ REGULARISED = [
 CASES |= {
     "kl-and-entropy-padded": case("respo_grpo", False, options=REGULARISED, entropy=True),
     "kl-and-entropy-packed": case("respo_grpo", True, options=REGULARISED, entropy=True),
+    "dynamic": case("respo_bapo", dynamic=True),
     "own": case("respo_tokens"),
     "verl": case("vanilla"),
     "no-entropy": case("respo_entropy_adv") | {"entropy": False},
@@ -131,6 +135,8 @@ def make_batch(policy):
         batch[name] = log_prob_BT + spread * torch.randn(ROWS, RESPONSE, generator=generator)
     advantage_B = torch.randn(ROWS, generator=generator)
     advantage_B[3] = 0.0
+    # Few enough positive ones that BAPO raises its bounds, see the test of that.
+    advantage_B = torch.where(advantage_B > 0, 0.4 * advantage_B, advantage_B)
     batch["advantage_BT"] = advantage_B.unsqueeze(1).repeat(1, RESPONSE)
     return batch
 
@@ -199,8 +205,13 @@ def folder(tmp_path_factory):
     (folder / "methods").mkdir()
     (folder / "methods" / "tokens.py").write_text(OWN_OBJECTIVE)
     processes = [start(folder, rank, ranks) for ranks in (1, 2) for rank in range(ranks)]
-    for process, log in processes:
-        assert process.wait(timeout=300) == 0, log.read_text()[-4000:]
+    try:
+        for process, log in processes:
+            assert process.wait(timeout=300) == 0, log.read_text()[-4000:]
+    finally:
+        for process, _ in processes:
+            process.kill()
+            process.wait()
     return folder
 
 
@@ -311,6 +322,25 @@ def test_diagnostics_are_sums_over_the_whole_mini_batch(local, metrics, split, r
     actual = metrics(f"{objective}-{'packed' if packed else 'padded'}-{rows}", ranks)
     actual = {key: value for key, value in actual.items() if key.startswith("respo/")}
     assert actual == pytest.approx(expected_sums(local, objective), rel=1e-5, abs=1e-6)
+
+
+ONE_RANK_OF_TWO = [slice(first, None, 2) for first in range(2)]
+MICRO_BATCHES = [[slice(i, i + rows) for i in range(0, ROWS, rows)] for rows in (1, 2, 4)]
+
+
+@pytest.mark.parametrize("parts", [ONE_RANK_OF_TWO, *MICRO_BATCHES], ids=len)
+def test_bapo_differs_between_the_mini_batch_and_its_parts(local, parts):
+    local.loss("bapo")
+    of_parts_BT = torch.empty_like(local.coefficient_BT)
+    for rows in parts:
+        of_parts_BT[rows] = objectives.coefficients(
+            "bapo",
+            local.log_ratio_BT[rows],
+            local.advantage_B[rows],
+            local.mask_BT[rows],
+            local.batch["old_log_prob_BT"][rows],
+        )
+    assert not torch.equal(of_parts_BT, local.coefficient_BT)
 
 
 def test_sums_see_both_signs_and_several_bins(local):
