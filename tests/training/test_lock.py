@@ -5,19 +5,35 @@ from pathlib import Path
 
 import pytest
 
-from respo.training.local import lock
-from respo.training.local.lock import exclusive
+from respo.training import lock
+from respo.training.lock import exclusive
 
 
 def never(*arguments: str) -> None:
     raise AssertionError("nobody holds the lock")
 
 
-def test_holder_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("job", [None, "27"])
+def test_holder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str | None) -> None:
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    expected = f"process {os.getpid()} on {socket.gethostname()}"
+    if job:
+        monkeypatch.setenv("SLURM_JOB_ID", job)
+        expected += ", Slurm job 27"
     path = tmp_path / "run" / ".lock"
-    for _ in range(2):  # released at the end, and the text is replaced
-        with exclusive(path, never, never):
-            assert path.read_text() == f"process {os.getpid()} on {socket.gethostname()}\n"
+    for _ in range(2):
+        with exclusive(path, never, never, never):
+            assert path.read_text() == f"{expected}\n"
+        assert path.read_text() == ""
+
+
+def test_a_killed_holder_is_told_of(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    path.write_text("process 12 on somewhere\n")
+    told: list[str] = []
+    with exclusive(path, never, never, told.append):
+        assert told == ["process 12 on somewhere"]
+        assert path.read_text().startswith(f"process {os.getpid()} ")
 
 
 def test_waits_for_the_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

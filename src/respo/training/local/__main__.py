@@ -22,10 +22,10 @@ from respo.policy import Policy
 from respo.training.local.device import check_device, device_name, peak_memory_mb
 from respo.training.local.initial import load_initial
 from respo.training.local.interrupt import Interrupt
-from respo.training.local.lock import exclusive
 from respo.training.local.metrics import branches_table, metrics_table
 from respo.training.local.prompts import load_prompts
 from respo.training.local.trainer import Trainer, is_intact, states
+from respo.training.lock import exclusive
 
 
 @command

@@ -30,10 +30,10 @@ from respo.files import environment, sha256_of, write_json
 from respo.policy import Policy, Tokenizer, create_policy, policy_hash, save_policy, token_log_probs
 from respo.training.local.device import check_device
 from respo.training.local.initial import RECORD, WEIGHTS, is_made
-from respo.training.local.lock import exclusive
 from respo.training.local.optimizer import AdamW
 from respo.training.local.progress import Progress
 from respo.training.local.prompts import Prompt, Prompts, load_prompts
+from respo.training.lock import exclusive
 
 BETAS = (0.9, 0.95)
 WEIGHT_DECAY = 0.01
