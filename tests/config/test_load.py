@@ -3,12 +3,16 @@
 import os
 import shutil
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pytest
 import yaml
+from pydantic import Field
 
 from respo.cli import UserError
 from respo.config import Run, load_settings, load_study
+from respo.config.load import validate
+from respo.config.schema import Strict
 
 CONFIG = Path(__file__).parents[2] / "config"
 
@@ -296,3 +300,40 @@ def test_the_home_folder_of_a_setting(config, monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     settings = load_settings(config / "config.yaml", {"own_methods": "~/mine"})
     assert settings.own_methods_folder == Path("/home/me/mine")
+
+
+class Cat(Strict):
+    kind: Literal["cat"]
+    lives: int
+
+
+class Dog(Strict):
+    kind: Literal["dog"]
+    tricks: list[str] = Field(default=[])
+
+
+Pet = Annotated[Cat | Dog, Field(discriminator="kind")]
+
+
+class House(Strict):
+    pets: dict[str, Pet]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"kind": "dog", "lives": 9}, "lives: unknown key; allowed: kind, tricks"),
+        ({"kind": "cat"}, "lives: is missing; add the key"),
+        ({"kind": "dog", "tricks": [1]}, "tricks.0: 1 is not allowed: input should be a valid"),
+        ({"kind": "cow"}, "kind: 'cow' is not allowed: input should be 'cat', 'dog'"),
+        ({"lives": 9}, "kind: is missing; add the key"),
+    ],
+)
+def test_messages_do_not_tell_the_variants_of_a_union_for_keys(value, expected):
+    with pytest.raises(UserError) as error:
+        validate(Pet, value, "pet.yaml")
+    assert str(error.value).startswith(f"pet.yaml: {expected}")
+    for name in ("tom", "cat"):  # a name may be that of a variant
+        with pytest.raises(UserError) as error:
+            validate(House, {"pets": {name: value}}, "house.yaml")
+        assert str(error.value).startswith(f"house.yaml: pets.{name}.{expected}")

@@ -9,15 +9,16 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from respo.cli import command
-from respo.config.schema import Benchmark, Dataset, Method, Model, Settings, Strict, Study
+from respo.config.schema import Benchmark, Dataset, Method, Model, Settings, Study
 from respo.files import write_text
 
 CONFIG = Path(__file__).parents[3] / "config"
-# Kind of file -> its model; the kind names the schema file and the section of the README.
-KINDS: dict[str, type[Strict]] = {
+# Kind of file -> its model, or a union of models; the kind names the schema file and the section of
+# the README.
+KINDS: dict[str, Any] = {
     "settings": Settings,
     "study": Study,
     "method": Method,
@@ -30,13 +31,28 @@ TABLE = re.compile(r"(<!-- keys: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 def json_schema(kind: str) -> str:
     """Return the JSON schema of a kind of file, for editors."""
-    return json.dumps(KINDS[kind].model_json_schema(), indent=2) + "\n"
+    return json.dumps(TypeAdapter(KINDS[kind]).json_schema(), indent=2) + "\n"
 
 
-def key_table(model: type[BaseModel]) -> str:
-    """Return a Markdown table of the keys of a model and of the models nested in it."""
+def key_table(kind: Any) -> str:
+    """Return a Markdown table of the keys of a model and of the models nested in it.
+
+    For a union of models that one key tells apart, a table for each value of that key.
+    """
+    schema = TypeAdapter(kind).json_schema()
+    defs = schema.get("$defs", {})
+    if "oneOf" not in schema:
+        return _table(schema, defs)
+    key, variants = schema["discriminator"]["propertyName"], schema["discriminator"]["mapping"]
+    return "\n".join(
+        f"With `{key}: {value}`:\n\n{_table(defs[reference.rsplit('/', 1)[1]], defs)}"
+        for value, reference in variants.items()
+    )
+
+
+def _table(schema: dict[str, Any], defs: dict[str, Any]) -> str:
     rows = ["| key | value | default | meaning |", "|---|---|---|---|"]
-    rows += _rows(model.model_json_schema(), model.model_json_schema().get("$defs", {}), "")
+    rows += _rows(schema, defs, "")
     return "\n".join(rows) + "\n"
 
 

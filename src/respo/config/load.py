@@ -8,9 +8,10 @@ import difflib
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from respo.cli import UserError
@@ -59,7 +60,7 @@ def load_study(config: Path, name: str, own_methods: Path | None = None) -> Reso
     study = study.model_copy(update={"methods": [*study.methods, *joining]})
     places = named | dict.fromkeys(joining, str(own_methods))
 
-    def load(kind: type[M], folder: str, names: dict[str, str]) -> dict[str, M]:
+    def load(kind: Any, folder: str, names: dict[str, str]) -> dict[str, Any]:
         """Read the files that are named, each with the place that names it."""
         known = _yaml_files(config / folder)
         files = {n: _named(known, n, place, config / folder) for n, place in names.items()}
@@ -268,27 +269,41 @@ def _suggestion(name: str, known: Iterable[str]) -> str:
 def validate(kind: type[M], data: dict[str, Any], path: Path | str) -> M:
     """Build a model from plain data.
 
+    Args:
+        kind: a model, or a union of models that one key tells apart.
+        data: keys and values.
+        path: where they stand, for messages.
+
     Raises:
         UserError: one line per problem: file, key, value, what is allowed.
     """
     try:
-        return kind.model_validate(data)
+        return TypeAdapter(kind).validate_python(data)
     except ValidationError as error:
         lines = [f"{path}: {_describe(kind, problem)}" for problem in error.errors()]
         raise UserError("\n       ".join(lines)) from None
 
 
-def _describe(kind: type[BaseModel], problem: ErrorDetails) -> str:
-    location, value = problem["loc"], problem["input"]
-    key = ".".join(str(part) for part in location)
+def _describe(kind: Any, problem: ErrorDetails) -> str:
+    keys, model = _place(kind, problem["loc"])
+    key, value = ".".join(keys), problem["input"]
     message = problem["msg"].removeprefix("Value error, ")
     match problem["type"]:
         case "extra_forbidden":
-            known = list(_model_at(kind, location[:-1]).model_fields)
-            hint = _suggestion(str(location[-1]), known)
+            known = list(model.model_fields)
+            hint = _suggestion(keys[-1], known)
             return f"{key}: unknown key{hint}; allowed: {', '.join(known)}"
         case "missing":
             return f"{key}: is missing; add the key"
+        case "union_tag_not_found" | "union_tag_invalid" as fault:
+            tag = problem["ctx"]["discriminator"].strip("'")
+            key = ".".join([*keys, tag])
+            if fault == "union_tag_not_found":
+                return f"{key}: is missing; add the key"
+            return (
+                f"{key}: {problem['ctx']['tag']!r} is not allowed: input should be "
+                f"{problem['ctx']['expected_tags']}"
+            )
         case "value_error":
             # Messages of the validators name key and value themselves.
             return f"{key}: {message}" if key else message
@@ -306,16 +321,42 @@ def _text_for_number(value: str) -> str:
     )
 
 
-def _model_at(kind: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
-    """Find the model that the keys at ``location`` belong to."""
+def _place(kind: Any, location: tuple[int | str, ...]) -> tuple[list[str], Any]:
+    """Return the keys of a location and the model that the last one is in."""
+    keys: list[str] = []
+    model = None
     for part in location:
-        if isinstance(part, str) and part in kind.model_fields:
-            models = _models_in(kind.model_fields[part].annotation)
-            kind = models[0] if models else kind
-    return kind
+        kind = _bare(kind)
+        models = models_in(kind)
+        if get_origin(kind) not in (dict, list) and len(models) > 1:
+            # Pydantic names the variant of a union as if it were a key.
+            kind = next(variant for variant in models if part in _tags(variant))
+            continue
+        keys.append(str(part))
+        if get_origin(kind) in (dict, list):
+            kind = get_args(kind)[-1]
+        elif models:
+            model = models[0]
+            kind = model.model_fields[str(part)].annotation if part in model.model_fields else None
+    return keys, model
 
 
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
+def _bare(kind: Any) -> Any:
+    """Return an annotation without its metadata and without None."""
+    if get_origin(kind) is Annotated:
+        return _bare(get_args(kind)[0])
+    options = [option for option in get_args(kind) if option is not NoneType]
+    return _bare(options[0]) if NoneType in get_args(kind) and len(options) == 1 else kind
+
+
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    """Return the models that an annotation names: several for a union of them."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for argument in get_args(annotation) for model in _models_in(argument)]
+    return [model for argument in get_args(annotation) for model in models_in(argument)]
+
+
+def _tags(model: type[BaseModel]) -> set[Any]:
+    """Return the values that tell a model from the others of its union."""
+    literals = [field.annotation for field in model.model_fields.values()]
+    return {value for kind in literals if get_origin(kind) is Literal for value in get_args(kind)}
