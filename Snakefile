@@ -23,7 +23,7 @@ rule all:
         # Named too, so that a start that was interrupted while remaking them goes on.
         of_runs("train.json"),
         of_runs("metrics.parquet"),
-        expand(f"{STUDY}/initial/{{model}}/initial.json", model=resolved.models),
+        expand(f"{STUDY}/initial/{{model}}/initial.json", model=resolved.local_models()),
 
 
 include: "workflow/rules/data.smk"

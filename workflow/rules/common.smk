@@ -117,6 +117,22 @@ def checkpoint_of(wildcards):
     return f"{RUN}/checkpoints/{wildcards.checkpoint}".format(**wildcards)
 
 
+def local_model(name):
+    """A model that is made and trained on this machine."""
+    if name not in resolved.local_models():
+        fail(
+            f"config/models/{name}.yaml: backend verl is not trained by snakemake; make the run's "
+            "config.yaml, and `python -m respo.training.verl.options` writes verl's options for it"
+        )
+    return resolved.models[name]
+
+
+def initial_of(wildcards):
+    """The common initial weights of a run's model."""
+    local_model(wildcards.model)
+    return f"{STUDY}/initial/{wildcards.model}/initial.json"
+
+
 def dataset_file(name):
     """The rows of a training set."""
     return f"{STUDY}/data/train/{name}.parquet"

@@ -26,7 +26,7 @@ rule warm_start:
     input:
         config=f"{STUDY}/initial/{{model}}/config.yaml",
         data=lambda wildcards: dataset_file(
-            resolved.models[wildcards.model].warm_start.data
+            local_model(wildcards.model).warm_start.data
         ),
     output:
         f"{STUDY}/initial/{{model}}/initial.json",
@@ -75,7 +75,7 @@ rule run_config:
 rule train:
     input:
         config=f"{RUN}/config.yaml",
-        initial=f"{STUDY}/initial/{{model}}/initial.json",
+        initial=initial_of,
         data=dataset_file(study.train_data),
     output:
         f"{RUN}/train.json",

@@ -21,12 +21,14 @@ from respo.config.schema import (
     Chain,
     Dataset,
     InitialConfig,
+    LocalModel,
     Method,
     Model,
     RunConfig,
     Settings,
     Strict,
     Study,
+    VerlModel,
     impossible_options,
 )
 from respo.config.study import RESERVED_COLUMN, RESERVED_FOLDERS, ResolvedStudy
@@ -70,6 +72,7 @@ def load_study(config: Path, name: str, own_methods: Path | None = None) -> Reso
     data = {
         m.warm_start.data: f"{config / 'models' / name}.yaml: warm_start.data"
         for name, m in models.items()
+        if isinstance(m, LocalModel)
     }
     resolved = ResolvedStudy(
         name=name,
@@ -162,6 +165,12 @@ def load_run_config(path: Path) -> RunConfig:
     return validate(RunConfig, read_yaml(path), path)
 
 
+def load_model(path: Path) -> LocalModel | VerlModel:
+    """Read a file of ``config/models``."""
+    kind: Any = Model  # a union, which is no type
+    return validate(kind, read_yaml(path), path)
+
+
 def load_initial_config(path: Path) -> InitialConfig:
     """Read `config.yaml` of a model's initial weights."""
     return validate(InitialConfig, read_yaml(path), path)
@@ -205,7 +214,7 @@ def _check_options(resolved: ResolvedStudy, known: dict[str, dict[str, Path]], p
             return next((f for f, keys in files.items() if keys.get(option) is not None), path)
 
         model = resolved.models[run.model]
-        for option, reason in impossible_options(model, training).items():
+        for option, reason in impossible_options(model, training, run.staleness).items():
             raise UserError(f"{source(option)}: {option}: {reason} (model {run.model!r})")
         file = source("overlong_factor")
         if files[file].get("overlong_factor") is not None:
@@ -219,7 +228,7 @@ def _check_options(resolved: ResolvedStudy, known: dict[str, dict[str, Path]], p
 
 def _check_prompts(resolved: ResolvedStudy, path: Path) -> None:
     """Refuse prompts that no model of the study could take; shorter ones of a set still train."""
-    for model_name, model in resolved.models.items():
+    for model_name, model in resolved.local_models().items():
         limit = model.max_prompt_tokens
         lengths = {f"benchmarks: {n}": b.prompt_tokens()[1] for n, b in resolved.benchmarks.items()}
         lengths |= {f"data {n}": d.prompt_tokens()[0] for n, d in resolved.datasets.items()}

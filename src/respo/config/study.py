@@ -11,11 +11,11 @@ from respo.config.schema import (
     Chain,
     Dataset,
     InitialConfig,
+    LocalModel,
     Method,
     Model,
     Objective,
     Overrides,
-    Policy,
     RunConfig,
     Strict,
     Study,
@@ -92,7 +92,7 @@ class ResolvedStudy(Strict):
         """
         method = self.methods[run.method]
         return RunConfig(
-            model=self._policy(run.model),
+            model=self.models[run.model].policy,
             objective=Objective(objective=method.objective, parameters=method.parameters),
             objective_code=objective_code,
             staleness=run.staleness,
@@ -118,9 +118,13 @@ class ResolvedStudy(Strict):
         """Return kind and name of the files that go before the study, the first of all first."""
         return [("methods", run.method), ("models", run.model)]
 
+    def local_models(self) -> dict[str, LocalModel]:
+        """Return the models whose initial weights are made here."""
+        return {name: m for name, m in self.models.items() if isinstance(m, LocalModel)}
+
     def initial_config(self, model: str) -> InitialConfig:
-        """Gather what the initial weights of a model depend on."""
-        policy = self._policy(model)
+        """Gather what the initial weights of a local model depend on."""
+        policy = self.local_models()[model].policy
         return InitialConfig(model=policy, data=self.datasets[policy.warm_start.data])
 
     def config_texts(
@@ -144,7 +148,7 @@ class ResolvedStudy(Strict):
         for side, known in (("train", self.datasets), ("held_out", self.benchmarks)):
             for name, rows in known.items():
                 texts[f"data/{side}/{name}.yaml"] = partial(data_text, rows)
-        for model in self.models:
+        for model in self.local_models():
             texts[f"initial/{model}/config.yaml"] = partial(self._initial_text, model)
         for run in self.runs():
             texts[f"{run.name}/config.yaml"] = partial(run_text, run)
@@ -152,9 +156,6 @@ class ResolvedStudy(Strict):
 
     def _initial_text(self, model: str) -> str:
         return _canonical(self.initial_config(model))
-
-    def _policy(self, model: str) -> Policy:
-        return Policy(**{name: getattr(self.models[model], name) for name in Policy.model_fields})
 
 
 def _canonical(model: Strict, include: set[str] | None = None) -> str:

@@ -10,7 +10,8 @@ from verl.trainer.ppo.core_algos import agg_loss
 from respo.objectives import coefficients
 from respo.training.verl.diagnostics import sums
 from respo.training.verl.mini_batch import Rows, check_batch_sums, check_entropy, current
-from respo.training.verl.settings import PLUGIN, ObjectiveConfig, class_name, loss_mode
+from respo.training.verl.names import PLUGIN, class_name, loss_mode
+from respo.training.verl.settings import ObjectiveConfig
 
 Loss = Callable[..., tuple[Tensor, dict[str, Any]]]
 
@@ -67,6 +68,7 @@ def _loss(
         loss_agg_mode=loss_agg_mode,
         **config.global_batch_info,
     )
+    part.rows = rows
     part.sums.update(sums(name, rows, coefficient_BT))
     tokens = rows.mask_BT.sum().clamp(min=1)
     return loss, {"actor/ppo_kl": -(rows.log_ratio_BT.sum() / tokens).item()}

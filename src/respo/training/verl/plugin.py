@@ -30,7 +30,8 @@ from verl.trainer.ppo.core_algos import register_policy_loss
 
 from respo.objectives import objective_names
 from respo.training.verl.loss import objective_loss
-from respo.training.verl.settings import config_class, loss_mode
+from respo.training.verl.names import loss_mode
+from respo.training.verl.settings import config_class
 
 for _name in objective_names():
     register_policy_loss(loss_mode(_name))(objective_loss(_name))

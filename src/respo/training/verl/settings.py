@@ -1,6 +1,5 @@
 """Configuration classes of the objectives, as verl reads them from `actor.policy_loss`."""
 
-import re
 from dataclasses import dataclass, fields, make_dataclass
 from typing import Any, ClassVar
 
@@ -9,19 +8,7 @@ from verl.workers.config.actor import PolicyLossConfig
 from respo.objectives import check_parameters, parameter_defaults
 from respo.objectives.registry import get
 from respo.training.verl import engine
-
-PLUGIN = "respo.training.verl.plugin"
-
-
-def loss_mode(objective: str) -> str:
-    """Return the name under which verl knows an objective."""
-    return f"respo_{objective}"
-
-
-def class_name(objective: str) -> str:
-    """Return the name of an objective's configuration class: `GrpoNoIsConfig` for `grpo_no_is`."""
-    words = re.split(r"[^0-9A-Za-z]+", objective)
-    return "".join(word[:1].upper() + word[1:] for word in words) + "Config"
+from respo.training.verl.names import class_name, loss_mode
 
 
 @dataclass
