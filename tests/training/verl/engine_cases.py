@@ -3,7 +3,8 @@
     python engine_cases.py FOLDER
 
 FOLDER holds cases.json (list of cases), model/ and batch.safetensors. Rank 0 writes for case i
-gradient-WORLD_SIZE-i.safetensors, and metrics-WORLD_SIZE.json for all.
+gradient-WORLD_SIZE-i.safetensors, and metrics-WORLD_SIZE.json for all. The log of updates is in
+log-WORLD_SIZE, where case i is the first update of step i + 1, or the next of another's step.
 """
 
 import json
@@ -82,7 +83,7 @@ def make_actors(config, cases):
     return actors
 
 
-def mini_batch(case):
+def mini_batch(case, step):
     """This rank's part of the mini-batch as verl holds it: nested tensors without padding."""
     batch = load_file(FOLDER / "batch.safetensors")
     rows = range(RANK, len(batch["prompt_length_B"]), RANKS)
@@ -109,8 +110,12 @@ def mini_batch(case):
         "old_log_probs": nested("old_log_prob_BT"),
         "ref_log_prob": nested("reference_BT"),
         "advantages": nested("advantage_BT"),
+        "rm_scores": nested("score_BT"),
     }
+    if not case["reference"]:
+        del tensors["ref_log_prob"]
     settings = {
+        "global_steps": step,
         "temperature": 1.0,
         "calculate_entropy": case["entropy"],
         "global_batch_size": len(prompts),
@@ -133,8 +138,9 @@ def run(worker, actor, case, index):
 
     if not case["step"]:
         engine.optimizer_step = capture
+    step = index + 1 if case["same_step"] is None else case["same_step"] + 1
     try:
-        output = worker.train_batch(mini_batch(case))
+        output = worker.train_batch(mini_batch(case, step))
     except ValueError as error:
         return {"error": str(error)}
     finally:

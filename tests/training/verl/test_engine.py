@@ -21,6 +21,9 @@ from respo import objectives
 from respo.config.schema import Architecture
 from respo.policy import create_policy, load_policy, save_policy, token_log_probs
 from respo.policy.sequences import forward
+from respo.training.local.metrics import BRANCH_SUMS, branches, measure
+from respo.training.local.responses import Responses
+from respo.training.verl.update_log import FILE
 
 if importlib.util.find_spec("verl") is None:
     pytest.skip("verl is not installed", allow_module_level=True)
@@ -28,7 +31,7 @@ if importlib.util.find_spec("verl") is None:
 pytestmark = pytest.mark.peers
 
 HERE = Path(__file__).parent
-ROWS, RESPONSE, VOCABULARY = 8, 8, 20
+ROWS, RESPONSE, VOCABULARY, EOS = 8, 8, 20, 1
 ARCHITECTURE = Architecture(
     model_type="qwen3",
     hidden_size=16,
@@ -78,6 +81,8 @@ def case(
         "entropy": entropy or objective == "entropy_adv",
         "dynamic": dynamic,
         "step": step,
+        "reference": True,
+        "same_step": None,
         "options": [*chosen, *options],
     }
 
@@ -111,6 +116,8 @@ CASES |= {
     ),
     "step": case("respo_grpo", step=True),
 }
+# The second update of a step, without a reference policy and entropies.
+CASES["next"] = case("respo_grpo") | {"same_step": len(CASES) - 1, "reference": False}
 FAILING = {"no-entropy", "no-target"}
 NAMES = list(CASES)
 
@@ -138,6 +145,10 @@ def make_batch(policy):
     # Few enough positive ones that BAPO raises its bounds, see the test of that.
     advantage_B = torch.where(advantage_B > 0, 0.4 * advantage_B, advantage_B)
     batch["advantage_BT"] = advantage_B.unsqueeze(1).repeat(1, RESPONSE)
+    batch["score_BT"] = torch.zeros(ROWS, RESPONSE)
+    batch["score_BT"][torch.arange(ROWS), response_B - 1] = torch.randn(ROWS, generator=generator)
+    # Every other response ends with the end-of-sequence token.
+    ids_BT[torch.arange(0, ROWS, 2), (prompt_B + response_B - 1)[::2]] = EOS
     return batch
 
 
@@ -170,6 +181,7 @@ class Local:
         log_prob_BTV = forward(self.policy, batch["ids_BT"])[:, :-1].log_softmax(-1)
         log_prob_BT = of_responses(token_log_probs(self.policy, batch["ids_BT"], 1.0)[0], batch)
         entropy_BT = of_responses(-(log_prob_BTV.exp() * log_prob_BTV).sum(-1), batch)
+        self.entropy_BT = entropy_BT.detach()
         self.log_ratio_BT = (log_prob_BT - batch["old_log_prob_BT"]).detach()
         self.coefficient_BT = objectives.coefficients(
             objective,
@@ -225,7 +237,8 @@ def start(folder, rank, ranks):
         "VERL_PLATFORM": "cpu",
         "VERL_ENGINE_DEVICE": "cuda",
         "RESPO_METHODS": str(folder / "methods"),
-        "PYTHONPATH": str(HERE),
+        "PYTHONPATH": os.pathsep.join((str(HERE), os.environ.get("PYTHONPATH", ""))),
+        "RESPO_RUN_METRICS": str(folder / f"log-{ranks}"),
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
         "MASTER_ADDR": "127.0.0.1",
@@ -278,7 +291,7 @@ def expected_gradient(local, name):
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in FAILING | {"step"}])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in FAILING | {"step", "next"}])
 def test_gradient_is_that_of_the_local_trainer(local, tensors, name, ranks):
     expected, actual = expected_gradient(local, name), tensors(name, ranks)
     assert set(actual) == set(expected)
@@ -364,3 +377,87 @@ def test_a_missing_entropy_is_told(metrics):
 
 def test_a_missing_configuration_class_is_told(metrics):
     assert "_target_=respo.training.verl.plugin.GrpoConfig" in metrics("no-target", 1)["error"]
+
+
+@pytest.fixture(scope="module")
+def rows(folder):
+    """Of the log of updates, by number of ranks: {(step, update of it): row}."""
+    return {
+        ranks: {
+            (row["rollout_batch"], row["mini_batch"]): row
+            for row in map(json.loads, (folder / f"log-{ranks}" / FILE).read_text().splitlines())
+        }
+        for ranks in (1, 2)
+    }
+
+
+def row_of(rows, name):
+    if name == "next":
+        return rows[NAMES.index("step") + 1, 2]
+    return rows[NAMES.index(name) + 1, 1]
+
+
+def local_row(local, name):
+    """What the local trainer writes of the same update."""
+    objective = CASES[name]["objective"]
+    local.loss(objective)
+    batch, mask_BT = local.batch, local.mask_BT
+    length_B = batch["response_length_B"]
+    last_B = (batch["prompt_length_B"] + length_B - 1).unsqueeze(1)
+    responses = Responses(
+        ids_BT=batch["ids_BT"],
+        mask_BT=mask_BT,
+        old_log_prob_BT=batch["old_log_prob_BT"],
+        length_B=batch["prompt_length_B"] + length_B,
+        response_length_B=length_B,
+        truncated_B=batch["ids_BT"].gather(1, last_B).squeeze(1) != EOS,
+        reward_B=batch["score_BT"].sum(dim=1).double(),
+        advantage_B=local.advantage_B,
+        equal_reward_B=local.advantage_B == 0,
+        repetition_B=torch.zeros(ROWS),
+    )
+    tensors = {"log_ratio_BT": local.log_ratio_BT, "coefficient_BT": local.coefficient_BT}
+    return {
+        **measure(responses, objective, **tensors, entropy_BT=local.entropy_BT),
+        "branches": branches(responses, **tensors).tolist(),
+    }
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("name", ["respo-padded-1", "bapo-packed-2", "entropy_adv-packed-4"])
+def test_a_logged_update_is_what_the_local_trainer_measures(local, rows, name, ranks):
+    row = dict(row_of(rows[ranks], name))
+    expected = local_row(local, name)
+    branches = [row["branches"][kind] for kind in BRANCH_SUMS]
+    torch.testing.assert_close(
+        torch.tensor(branches), torch.tensor(expected.pop("branches")), rtol=1e-5, atol=1e-6
+    )
+    if not CASES[name]["entropy"]:
+        assert row["entropy"] is None
+        del expected["entropy"]
+    assert {key: row[key] for key in expected} == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert 0 < row["capped_share"] < 1
+    assert (row["responses"], row["tokens"]) == (ROWS, int(local.mask_BT.sum()))
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_logged_update_has_the_gradient_norm_and_the_kl_from_the_reference(local, rows, ranks):
+    row = row_of(rows[ranks], "step")
+    gradient = local.gradient("grpo").values()
+    expected = torch.cat([tensor.flatten() for tensor in gradient]).norm().item()
+    assert row["grad_norm"] == pytest.approx(expected, rel=1e-4)
+    log_prob_BT = local.log_ratio_BT + local.batch["old_log_prob_BT"]
+    weight_B = local.weights("token-mean")
+    kl = objectives.kl_loss(log_prob_BT, local.batch["reference_BT"], local.mask_BT, weight_B)
+    assert row["reference_kl"] == pytest.approx(kl.item(), rel=1e-5)
+    assert row["update_seconds"] > 0
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_every_update_with_our_losses_is_logged_once(rows, ranks):
+    ours = [name for name in NAMES if name not in FAILING | {"verl"}]
+    assert len(rows[ranks]) == len(ours)
+    assert [row_of(rows[ranks], name)["responses"] for name in ours] == [ROWS] * len(ours)
+    assert row_of(rows[ranks], "next")["reference_kl"] is None
+    ended = [row["ended"] for row in rows[ranks].values()]
+    assert ended == sorted(ended)

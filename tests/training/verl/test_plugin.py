@@ -120,7 +120,7 @@ def verl_gradient(batch, name, with_is_weights=False, with_entropy=False, **opti
         batch.old_BT,
         entropy_BT=batch.entropy_BT,
     )
-    loss, metrics = engine.informed(loss_function, sums, model_output=output, data=data)
+    loss, metrics = engine.informed(loss_function, sums, None, model_output=output, data=data)
     loss.backward()
     return log_prob_BT.grad, entropy_BT.grad, metrics
 
@@ -368,7 +368,7 @@ def test_dynamic_context_parallel_is_refused_where_the_mini_batch_is_needed():
 
 
 def test_calls_for_other_ends_pass_through():
-    assert engine.informed(lambda logits: logits + 1, None, logits=1) == 2
+    assert engine.informed(lambda logits: logits + 1, None, None, logits=1) == 2
 
 
 def test_losses_without_configuration_pass_through():

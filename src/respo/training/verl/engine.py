@@ -2,10 +2,12 @@
 
 verl hands a policy loss the log-probabilities of one micro-batch. `install` wraps the one method
 through which every engine trains on a mini-batch. For our losses, and for them alone, it first
-collects the sums that the objective needs, and adds the diagnostic sums to the metrics.
+collects the sums that the objective needs, adds the diagnostic sums to the metrics, and writes the
+log of policy updates if one is wanted.
 """
 
 import functools
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +15,9 @@ import torch
 from torch import Tensor
 
 from respo import objectives
-from respo.training.verl.mini_batch import Rows, check_entropy, micro_batch
+from respo.training.verl.mini_batch import MicroBatch, Rows, check_entropy, micro_batch
+from respo.training.verl.observer import Observer
+from respo.training.verl.update_log import log_folder
 
 
 def install(settings_type: type) -> None:
@@ -29,19 +33,34 @@ def install(settings_type: type) -> None:
         # verl's workers bind the actor's configuration to the loss.
         config = getattr(loss_function, "keywords", {}).get("config")
         settings = getattr(config, "policy_loss", None)
-        if isinstance(settings, settings_type):
-            batch_sums = collect_sums(engine, data, settings)
-            loss_function = functools.partial(informed, loss_function, batch_sums)
-        return original(engine, data, loss_function)
+        if not isinstance(settings, settings_type):
+            return original(engine, data, loss_function)
+        started = time.time()
+        batch_sums = collect_sums(engine, data, settings)
+        folder = log_folder()
+        observe = Observer(engine) if folder else None
+        output = original(
+            engine, data, functools.partial(informed, loss_function, batch_sums, observe)
+        )
+        if folder and observe:
+            observe.write(folder, output, started)
+        return output
 
     train_batch.respo = True  # type: ignore[attr-defined]
     BaseEngine.train_batch = train_batch
 
 
 def informed(
-    loss_function: Callable, batch_sums: Tensor | None, *args: Any, **given: Any
+    loss_function: Callable,
+    batch_sums: Tensor | None,
+    observe: Callable[[MicroBatch, Any], None] | None,
+    *args: Any,
+    **given: Any,
 ) -> tuple[Tensor, dict[str, Any]]:
-    """Call verl's loss function such that our policy loss in it knows the mini-batch."""
+    """Call verl's loss function such that our policy loss in it knows the mini-batch.
+
+    `observe` is called afterwards with what the policy loss has left and the micro-batch.
+    """
     from verl.utils.metric import AggregationType, Metric
 
     if "model_output" not in given:  # distillation also calls it for other ends
@@ -49,6 +68,8 @@ def informed(
     data = given["data"]
     with micro_batch(_entropy(given["model_output"], data), batch_sums) as part:
         loss, metrics = loss_function(*args, **given)
+    if observe:
+        observe(part, data)
     # verl adds such metrics up over micro-batches, but takes the mean over ranks.
     ranks = data["dp_size"]
     sums = {

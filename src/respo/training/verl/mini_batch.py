@@ -45,6 +45,7 @@ class MicroBatch:
     entropy_BT: Tensor | None = None
     batch_sums: Tensor | None = None
     sums: dict[str, float] = field(default_factory=dict)
+    rows: Rows | None = None
 
 
 _current: ContextVar[MicroBatch | None] = ContextVar("respo_micro_batch", default=None)
