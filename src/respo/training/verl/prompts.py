@@ -1,0 +1,118 @@
+"""`python -m respo.training.verl.prompts`: the prompts of a run as verl reads them, in order.
+
+One row for each prompt of each rollout batch, in the order in which local training takes them: the
+data set over and over, each time in an order of its own. verl reads the rows one after the other,
+so that no batch is cut short at the end of an epoch and a run that is resumed goes on where it was.
+"""
+
+import argparse
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from respo.cli import UserError, command
+from respo.config import load_run_config
+from respo.config.schema import RunConfig, VerlPolicy
+from respo.files import read_parquet, sha256_of, write_parquet
+from respo.training.local.prompts import shuffled_epochs
+from respo.training.verl.options import Paths
+
+SCHEMA = pa.schema(
+    {
+        "data_source": pa.string(),
+        "prompt": pa.list_(pa.struct({"role": pa.string(), "content": pa.string()})),
+        "reward_model": pa.struct({"ground_truth": pa.string()}),
+        "extra_info": pa.struct({"index": pa.int64(), "id": pa.string()}),
+    }
+)
+
+
+def verl_prompts(
+    run: RunConfig, rows: list[dict[str, str]], tokenizer: Any
+) -> tuple[pa.Table, int]:
+    """Return the rows of a run in verl's form, and how many of the set were too long.
+
+    Args:
+        run: its seed, number of updates, mini-batch and prompt limit decide.
+        rows: the training set: `id`, `prompt`, `answer`.
+        tokenizer: the model's, of transformers; has a chat template.
+
+    Raises:
+        UserError: no prompt is short enough.
+    """
+    model = run.model
+    assert isinstance(model, VerlPolicy)
+    options = {} if model.thinking is None else {"enable_thinking": model.thinking}
+
+    def tokens(chat: list[dict[str, str]]) -> int:
+        text = tokenizer.apply_chat_template(
+            chat, add_generation_prompt=True, tokenize=False, **options
+        )
+        return len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    usable = [
+        {
+            "data_source": "respo",
+            "prompt": chat,
+            "reward_model": {"ground_truth": row["answer"]},
+            "extra_info": {"index": index, "id": row["id"]},
+        }
+        for index, row in enumerate(rows)
+        if tokens(chat := [{"role": "user", "content": row["prompt"]}]) <= model.max_prompt_tokens
+    ]
+    if not usable:
+        raise UserError(
+            f"none of {len(rows)} prompts has at most {model.max_prompt_tokens} tokens; raise "
+            f"max_prompt_tokens of the model or add data"
+        )
+    count = run.training.updates * run.training.mini_batch
+    order = islice(shuffled_epochs(len(usable), run.seed), count)
+    table = pa.Table.from_pylist([usable[index] for index in order], schema=SCHEMA)
+    return table, len(rows) - len(usable)
+
+
+@command
+def main() -> None:
+    """Write the prompts of a run."""
+    parser = argparse.ArgumentParser(
+        prog="python -m respo.training.verl.prompts",
+        description="Write the prompts of a run in the order in which verl is to take them.",
+    )
+    parser.add_argument("--config", type=Path, required=True, help="config.yaml of the run folder")
+    parser.add_argument("--data", type=Path, required=True, help="the training set, Parquet")
+    parser.add_argument("--weights", type=Path, required=True, help="folder of the initial weights")
+    arguments = parser.parse_args()
+    run = load_run_config(arguments.config)
+    if not isinstance(run.model, VerlPolicy):
+        raise UserError(f"{arguments.config}: model.backend: is local; these prompts are for verl")
+    rows = read_parquet(arguments.data, ["id", "prompt", "answer"]).to_pylist()
+    tokenizer = _load_tokenizer(arguments.weights)
+    try:
+        table, dropped = verl_prompts(run, rows, tokenizer)
+    except UserError as error:
+        raise UserError(f"{arguments.data}: {error}") from None
+    out = Paths(run=arguments.config.parent, weights=arguments.weights).prompts
+    write_parquet(
+        out, table, {"data": sha256_of(arguments.data), "rows": len(rows), "dropped": dropped}
+    )
+    print(f"{out}: {table.num_rows} prompts from {len(rows)}, of which {dropped} are too long")
+
+
+def _load_tokenizer(folder: Path) -> Any:
+    """Read the tokenizer of a model; its chat template is a must."""
+    # Imported here: transformers takes seconds to load.
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{folder}: no tokenizer can be read ({error})") from None
+    if not tokenizer.chat_template:
+        raise UserError(f"{folder}: the tokenizer has no chat template; verl needs one")
+    return tokenizer
+
+
+if __name__ == "__main__":
+    main()
