@@ -241,9 +241,9 @@ class Checkpoint(Strict):
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if (self.hub is None) == (self.path is None):
-            raise ValueError("checkpoint: name either hub and revision, or path")
+            raise ValueError("name either hub and revision, or path")
         if (self.hub is None) != (self.revision is None):
-            raise ValueError("checkpoint: hub and revision belong together; add or remove one")
+            raise ValueError("hub and revision belong together; add or remove one")
         return self
 
 
