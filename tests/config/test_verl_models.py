@@ -173,7 +173,7 @@ def message(config):
         (
             DENSE,
             {"dynamic_sampling": 2},
-            "dynamic_sampling: 2 is not possible with verl, which knows no limit of rounds",
+            "dynamic_sampling: 2 is not possible with verl, whose own form knows no limit",
         ),
         (
             DENSE,

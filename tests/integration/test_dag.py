@@ -1,9 +1,11 @@
 """What snakemake would run, counted in process, without running it."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 from snakemake.api import SnakemakeApi
 from snakemake.exceptions import MissingRuleException
 from snakemake.settings.types import (
@@ -21,14 +23,14 @@ CELL = "results/tiny/qwen3-tiny/{method}/N{n}/seed1/eval/{checkpoint}/{benchmark
 pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]
 
 
-def jobs(workdir, *targets, **config):
+def jobs(workdir, *targets, root=ROOT, **config):
     """Return how many jobs of each rule make the targets."""
     quiet = OutputSettings(dryrun=True, quiet={Quietness.ALL})
     with SnakemakeApi(quiet) as api:
         workflow = api.workflow(
             resource_settings=ResourceSettings(cores=1),
             config_settings=ConfigSettings(config=config),
-            snakefile=ROOT / "Snakefile",
+            snakefile=root / "Snakefile",
             workdir=workdir,
         )
         dag = workflow.dag(dag_settings=DAGSettings(targets=set(targets)))
@@ -109,3 +111,21 @@ def test_a_path_that_names_nothing_is_refused(tmp_path, change):
     known = {"method": "grpo", "n": 32, "checkpoint": 128, "benchmark": "chain-hard"}
     with pytest.raises(MissingRuleException):
         jobs(tmp_path, CELL.format(**known | change))
+
+
+def test_of_a_run_for_verl_only_the_configuration_is_made(tmp_path):
+    root = tmp_path / "checkout"
+    for name in ("workflow", "config", "envs"):
+        shutil.copytree(ROOT / name, root / name)
+    shutil.copy(ROOT / "Snakefile", root)
+    path = root / "config" / "studies" / "tiny.yaml"
+    path.write_text(
+        yaml.safe_dump(yaml.safe_load(path.read_text()) | {"models": ["qwen3-1.7b-base"]})
+    )
+    run = "results/tiny/qwen3-1.7b-base/respo/N8/seed1"
+    assert jobs(tmp_path, f"{run}/config.yaml", root=root) == {"run_config": 1}
+    message = r"qwen3-1\.7b-base\.yaml: backend verl is not trained by snakemake; .*verl\.options"
+    with pytest.raises(SystemExit, match=message):
+        jobs(tmp_path, root=root)
+    with pytest.raises(SystemExit, match=message):
+        jobs(tmp_path, "results/tiny/initial/qwen3-1.7b-base/initial.json", root=root)

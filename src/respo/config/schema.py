@@ -294,8 +294,8 @@ class VerlPolicy(Strict):
             )
         if training.dynamic_sampling:
             problems["dynamic_sampling"] = (
-                f"{training.dynamic_sampling} is not possible with verl, which knows no limit of "
-                f"rounds; write 0 (algorithm.filter_groups in verl_overrides is its own form)"
+                f"{training.dynamic_sampling} is not possible with verl, whose own form knows no "
+                f"limit of rounds; write 0"
             )
         inside = [update for update in training.checkpoints if update % staleness]
         if inside:

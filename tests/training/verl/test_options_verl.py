@@ -110,6 +110,8 @@ def test_the_dense_run_of_the_respo_study(verl_run):
     assert (rollout.temperature, rollout.top_p, rollout.top_k) == (1.0, 1.0, -1)
     assert not need_reference_policy(config)
     assert actor.policy_loss.beta_pos == 0.5
+    sampler = config.trainer.v1.sampler.custom_sampler
+    assert (sampler.path, sampler.name) == ("pkg://respo.training.verl.sampler", "PromptOrder")
 
 
 def test_paths_survive_hydra(verl_run):

@@ -3,13 +3,14 @@
 Each line is an argument of `python -m verl.trainer.main_ppo` (Hydra). What verl calls otherwise:
 
 - A step of verl is a rollout batch, N policy updates. Its warm-up, checkpoints and total count
-  those: warm-up is `warmup_updates // N`, and the rate of the first rollout batch is 0 if there
-  is any.
-- verl divides the rollout batch into N mini-batches of equal size after it has sorted the
-  responses by length among the data-parallel ranks: a group may spread over several updates.
-- `seed` decides the order of the prompts (`respo.training.verl.prompts` writes them in it, and
-  verl takes them one after the other) and the draws of vLLM.
-- Of the options of a study, dynamic sampling is refused (`VerlPolicy.impossible_options`).
+  those: the warm-up is `warmup_updates // N` steps of the learning rate, which is 0 throughout the
+  first rollout batch if there is any.
+- The order of the prompts, and with it the seed's part in it, is in the file that
+  `respo.training.verl.prompts` writes; the seed also goes to vLLM.
+- Updates take the responses of a rollout batch in the order of their prompts
+  (`respo.training.verl.sampler`), but verl first deals them out to the data-parallel ranks such
+  that each has as many tokens. Where the shares of two updates meet, the responses of a prompt may
+  be divided between them.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from respo.training.verl.names import PLUGIN, class_name, loss_mode
 
 ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
 REWARD = "pkg://respo.training.verl.reward"
+SAMPLER = "pkg://respo.training.verl.sampler"
 # verl stops at the first of two limits; the number of steps is the one that counts.
 EPOCHS = 1_000_000
 PLAIN = re.compile(r"[A-Za-z0-9_./:-]+")
@@ -203,6 +205,8 @@ def _trainer(run: RunConfig, resources: VerlResources, paths: Paths) -> Options:
     yield "actor_rollout_ref.model.path", str(paths.weights)
     yield "trainer.use_v1", True
     yield "trainer.v1.trainer_mode", "sync"
+    yield "trainer.v1.sampler.custom_sampler.path", SAMPLER
+    yield "trainer.v1.sampler.custom_sampler.name", "PromptOrder"
     yield "trainer.nnodes", resources.nodes
     yield "trainer.n_gpus_per_node", resources.gpus_per_node
     yield "trainer.total_training_steps", training.updates // run.staleness
