@@ -31,6 +31,7 @@ from respo.objectives.diagnostics import (
     coefficient_sums,
     sequence_log_weight,
 )
+from respo.objectives.formula import code_hash
 from respo.objectives.loss import (
     AGGREGATIONS,
     entropy_bonus,
@@ -38,16 +39,15 @@ from respo.objectives.loss import (
     policy_loss,
     token_weights,
 )
+from respo.objectives.own import use_own
 from respo.objectives.registry import (
     check_parameters,
-    code_hash,
     import_modules,
     is_sequence_level,
     needs,
     objective,
     objective_names,
     parameter_defaults,
-    use_own,
 )
 
 __all__ = [

@@ -1,5 +1,7 @@
 """From log-ratios to coefficients: the one entry to all objectives."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -45,9 +47,18 @@ def coefficients(
     tensors = _Tensors(name, log_ratio_BT, advantage_B, mask_BT, old_log_prob_BT, entropy_BT)
     if objective.sums is not None:
         if batch_sums is None:
-            batch_sums = objective.sums(*tensors.pick(objective.sums_inputs), **values)
-        tensors.inputs["batch_sums"] = batch_sums
-    coefficient = objective.function(*tensors.pick(objective.inputs), **values)
+            batch_sums = tensors.apply(objective.sums, objective.sums_inputs, values)
+        tensors.inputs["batch_sums"] = _check_sums(name, batch_sums)
+    elif batch_sums is not None:
+        raise ValueError(f"{name} takes no batch_sums")
+    coefficient = tensors.apply(objective.function, objective.inputs, values)
+    rows, width = log_ratio_BT.shape
+    shape = getattr(coefficient, "shape", None)
+    if shape not in ((rows, width), (rows, 1)) or not coefficient.is_floating_point():
+        raise ValueError(
+            f"objective {name}: it must return real numbers of shape (B, T) or (B, 1), here "
+            f"{(rows, width)} or {(rows, 1)}, not {_told(coefficient)}"
+        )
     return torch.where(tensors.mask_BT, coefficient.to(log_ratio_BT.dtype), 0.0)
 
 
@@ -75,7 +86,7 @@ def batch_sums(
     if objective.sums is None:
         return None
     tensors = _Tensors(name, log_ratio_BT, advantage_B, mask_BT, old_log_prob_BT, entropy_BT)
-    return objective.sums(*tensors.pick(objective.sums_inputs), **values)
+    return _check_sums(name, tensors.apply(objective.sums, objective.sums_inputs, values))
 
 
 @torch.no_grad()
@@ -116,9 +127,27 @@ class _Tensors:
             "advantage_B1": advantage_B.to(log_ratio_BT.dtype).unsqueeze(1),
         }
 
-    def pick(self, wanted: tuple[str, ...]) -> list[Tensor]:
-        """Return the inputs of these names; each is made when first asked for."""
-        return [self._input(key) for key in wanted]
+    def apply(
+        self,
+        function: Callable[..., Tensor],
+        wanted: tuple[str, ...],
+        parameters: dict[str, float | None],
+    ) -> Tensor:
+        """Call a function of an objective with the inputs that it wants, each made when needed.
+
+        Raises:
+            ValueError: it has changed one of them, which may be the caller's own.
+        """
+        inputs = [self._input(key) for key in wanted]
+        versions = [_version(tensor) for tensor in inputs]
+        result = function(*inputs, **parameters)
+        for key, tensor, version in zip(wanted, inputs, versions, strict=True):
+            if _version(tensor) != version:
+                raise ValueError(
+                    f"objective {self.name}: it changes {key} in place; leave its inputs as they "
+                    f"are"
+                )
+        return result
 
     def _input(self, key: str) -> Tensor:
         if key not in self.inputs:
@@ -135,6 +164,25 @@ class _Tensors:
         if tensor is None or tensor.shape != self.log_ratio_BT.shape:
             raise ValueError(f"{self.name} needs {key} with the shape of log_ratio_BT")
         return torch.where(self.mask_BT, tensor, 0.0)
+
+
+def _check_sums(name: str, sums: Tensor) -> Tensor:
+    if getattr(sums, "dtype", None) != torch.float64 or sums.dim() != 1:
+        raise ValueError(
+            f"objective {name}: sums over the mini-batch are a float64 vector, not {_told(sums)}"
+        )
+    return sums
+
+
+def _version(tensor: Tensor) -> int | None:
+    """Return torch's count of changes in place; under `inference_mode` there is none."""
+    return None if tensor.is_inference() else tensor._version
+
+
+def _told(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"{value.dtype} of shape {tuple(value.shape)}"
+    return repr(value)
 
 
 def _check(log_ratio_BT: Tensor, mask_BT: Tensor) -> Tensor:

@@ -32,8 +32,11 @@ class Range:
         return f"a number in {'(' if self.above else '['}{self.low:g}, {self.high:g}]"
 
 
-Number = Annotated[float, Range()]
-NonNegative = Annotated[float, Range(low=0)]
-AboveOne = Annotated[float, Range(low=1, above=True)]
+# Far beyond anything sensible, and far from where float32 overflows in a formula.
+LARGEST = 1e6
+
+Number = Annotated[float, Range(low=-LARGEST, high=LARGEST)]
+NonNegative = Annotated[float, Range(low=0, high=LARGEST)]
+AboveOne = Annotated[float, Range(low=1, high=LARGEST, above=True)]
 UnitInterval = Annotated[float, Range(low=0, high=1)]
-Positive = Annotated[float, Range(low=0, above=True)]
+Positive = Annotated[float, Range(low=0, high=LARGEST, above=True)]

@@ -1,15 +1,10 @@
-"""The objectives by name: registration, parameters and identity of the source."""
+"""The objectives by name: registration and parameters."""
 
-import ast
 import difflib
-import functools
-import hashlib
 import importlib
-import importlib.util
 import inspect
-import os
 import pkgutil
-import sys
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +13,10 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from torch import Tensor
 
+from respo.objectives.own import PACKAGE as OWN_PACKAGE
+from respo.objectives.own import import_own, own_folder
 from respo.objectives.parameters import Range
 
-# What is between a log-ratio and a gradient for every objective.
-SHARED = ("advantages.py", "coefficients.py", "loss.py", "ratios.py")
-# What an objective imports to declare itself.
-NO_FORMULA = ("registry.py", "parameters.py")
 INPUTS = (
     "log_ratio_BT",
     "mean_log_ratio_B1",
@@ -36,8 +29,9 @@ INPUTS = (
     "batch_sums",
 )
 SEQUENCE_LEVEL = {"mean_log_ratio_B1", "log_weight_B1"}
-# The environment variable that names a folder of objectives outside the package.
-OWN_METHODS = "RESPO_METHODS"
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+# Parameters are handed on beside these.
+RESERVED = {*INPUTS, "name", "advantage_B", "objective", "parameters", "loss_mode"}
 
 
 @dataclass(frozen=True)
@@ -67,6 +61,8 @@ class Objective:
 
 
 _OBJECTIVES: dict[str, Objective] = {}
+# The folder outside the package whose objectives are among them.
+_imported_folder: Path | None = None
 
 
 def objective(
@@ -108,32 +104,6 @@ def import_modules(package: ModuleType) -> None:
     """Import every module of `package`, so that its objectives register themselves."""
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
-
-
-def use_own(folder: Path) -> None:
-    """Make the objectives of a folder known to this process and to those that it starts."""
-    os.environ[OWN_METHODS] = str(folder.resolve())
-
-
-@functools.cache
-def import_own(folder: str) -> None:
-    """Import every Python file of a folder, once, so that its objectives register themselves.
-
-    Raises:
-        ValueError: a file that cannot be imported, or one that defines an existing objective.
-    """
-    for path in sorted(Path(folder).glob("*.py")):
-        module_name = f"respo_own.{path.stem}"
-        spec = importlib.util.spec_from_file_location(module_name, path)
-        if spec is None or spec.loader is None:
-            raise ValueError(f"{path}: cannot be imported")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[module_name] = module
-        try:
-            spec.loader.exec_module(module)
-        except Exception as error:
-            del sys.modules[module_name]
-            raise ValueError(f"{path}: {type(error).__name__}: {error}; mend the file") from error
 
 
 def get(name: str) -> Objective:
@@ -181,47 +151,6 @@ def check_parameters(name: str, parameters: dict[str, Any]) -> dict[str, float |
     return parameter_defaults(name) | given
 
 
-def code_hash(name: str) -> str:
-    """Return 12 hex digits that identify the formula of an objective.
-
-    They change with the code of the objective's module, of the objectives that it imports and of
-    the modules that every objective goes through, and with nothing else: comments, blank lines and
-    docstrings do not count. The files are read anew at each call. Comparable between runs of the
-    same minor version of Python, whose printer of syntax trees it uses.
-    """
-    package = Path(__file__).parent
-    sources = {package / name: (package / name).read_text(encoding="utf-8") for name in SHARED}
-    to_read = [_source(get(name).function)]
-    while to_read:
-        path = to_read.pop()
-        if path not in sources and path.name not in NO_FORMULA:
-            sources[path] = path.read_text(encoding="utf-8")
-            to_read += [package / f"{module}.py" for module in _imported(sources[path])]
-    hashes = sorted(f"{path.name} {source_hash(source)}" for path, source in sources.items())
-    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:12]
-
-
-def _imported(source: str) -> list[str]:
-    """Return the modules of this package that a source imports from."""
-    package = f"{__package__}."
-    return [
-        node.module.removeprefix(package)
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(package)
-    ]
-
-
-def source_hash(source: str) -> str:
-    """Return 12 hex digits of the SHA-256 of Python source without comments and docstrings."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(
-            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-        ) and (ast.get_docstring(node, clean=False) is not None):
-            node.body = node.body[1:] or [ast.Pass()]
-    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()[:12]
-
-
 def _identity(function: Callable[..., Tensor]) -> tuple[str, str]:
     return function.__module__, function.__qualname__
 
@@ -237,13 +166,28 @@ def _unknown(what: str, name: object, known: Iterable[str]) -> str:
 
 
 def _import_configured() -> None:
-    if folder := os.environ.get(OWN_METHODS):
-        import_own(folder)
+    """Have the objectives of the user's folder of the moment, and of no other."""
+    global _imported_folder
+    folder = own_folder()
+    if folder == _imported_folder:
+        return
+    for name, known in list(_OBJECTIVES.items()):
+        if known.function.__module__.startswith(f"{OWN_PACKAGE}."):
+            del _OBJECTIVES[name]
+    _imported_folder = folder  # first: the files may ask for objectives themselves
+    try:
+        if folder is not None:
+            import_own(folder)
+    except ValueError:
+        _imported_folder = None
+        raise
 
 
 def _describe(
     name: str, function: Callable[..., Tensor], sums: Callable[..., Tensor] | None = None
 ) -> Objective:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise TypeError(f"objective {name!r}: a name is letters, digits, '_' and '-'")
     inputs, parameters = _signature(name, function)
     sums_inputs, sums_parameters = _signature(name, sums) if sums else ((), parameters)
     if sums_parameters != parameters:
@@ -270,7 +214,12 @@ def _signature(
         allowed, optional = _allowed(hints.get(key))
         if allowed is None or argument.default is argument.empty:
             raise TypeError(f"objective {name}: {key} needs a range as its type and a default")
-        parameters[key] = Parameter(argument.default, allowed, optional)
+        parameter = Parameter(argument.default, allowed, optional)
+        if argument.default not in parameter:
+            raise TypeError(f"objective {name}: {key} = {argument.default!r} must be {parameter}")
+        if key in RESERVED:
+            raise TypeError(f"objective {name}: a parameter cannot be called {key}; rename it")
+        parameters[key] = parameter
     return tuple(inputs), parameters
 
 
