@@ -1,6 +1,7 @@
 """Every kind of bad input is refused in one message that names file, key, value and remedy."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,7 +11,7 @@ import yaml
 from pydantic import Field
 
 from respo.cli import UserError
-from respo.config import Run, load_settings, load_study
+from respo.config import Run, load_data_config, load_settings, load_study
 from respo.config.load import validate
 from respo.config.schema import Strict
 
@@ -337,3 +338,79 @@ def test_messages_do_not_tell_the_variants_of_a_union_for_keys(value, expected):
         with pytest.raises(UserError) as error:
             validate(House, {"pets": {name: value}}, "house.yaml")
         assert str(error.value).startswith(f"house.yaml: pets.{name}.{expected}")
+
+
+ROWS = {"source": "rows", "path": "rows.jsonl", "fields": {"prompt": "q", "answer": "a"}}
+HUB = {"hub": "me/sums", "revision": "main", "files": ["a.jsonl"], "path": None}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"path": None}, "hub, path: write one of them"),
+        ({**HUB, "path": "x"}, "hub, path: write one of them"),
+        ({**HUB, "files": None}, "hub: needs revision and files; add them"),
+        ({**HUB, "revision": None}, "hub: needs revision and files; add them"),
+        ({"revision": "main"}, "revision: belongs to hub; remove it"),
+        ({**HUB, "hub": "sums"}, "hub: 'sums' is not allowed: string should match"),
+        ({**HUB, "files": ["../x"]}, "files.0: '../x' leaves the repository"),
+        ({**HUB, "files": ["/x"]}, "files.0: '/x' leaves the repository"),
+        ({**HUB, "files": ["x", "x"]}, "files: 'x' stands twice"),
+        ({"template": "Think."}, "template: write {prompt} once"),
+        ({"template": "{prompt} {prompt}"}, "template: write {prompt} once"),
+        ({"fields": {"prompt": "q"}}, "fields.answer: is missing; add the key"),
+        ({"answer": "number"}, "answer: 'number' is not allowed: input should be 'text'"),
+        ({"operators": [1, 2]}, "operators: unknown key; allowed: source, hub, revision, path"),
+        ({"source": "row"}, "source: 'row' is not allowed: input should be 'chain', 'rows'"),
+    ],
+)
+def test_bad_rows(config, change, expected):
+    path = config / "datasets" / "mine.yaml"
+    path.write_text(yaml.safe_dump({**ROWS, **change}))
+    edit(config / "studies" / "tiny.yaml", train_data="mine")
+    assert f"{path}: {expected}" in message(config)
+
+
+def test_a_run_depends_on_where_its_rows_are(config):
+    (config / "datasets" / "mine.yaml").write_text(yaml.safe_dump({**ROWS, **HUB}))
+    edit(config / "studies" / "tiny.yaml", train_data="mine")
+    resolved = load_study(config, "tiny")
+    data = resolved.run_config(resolved.runs()[0], "").train_data
+    assert (data.source, data.hub, data.revision) == ("rows", "me/sums", "main")
+    # Its text is read back as it was written.
+    texts = resolved.config_texts(config, lambda _: "")
+    assert "label" not in yaml.safe_load(texts[str(config / "data/held_out/chain-easy.yaml")]())
+    (config / "c.yaml").write_text(texts[str(config / "data/train/mine.yaml")]())
+    assert load_data_config(config / "c.yaml") == data
+
+
+def test_demonstrations_need_generated_prompts(config):
+    (config / "datasets" / "mine.yaml").write_text(yaml.safe_dump(ROWS))
+    replace(config / "models" / "qwen3-tiny.yaml", "data: chain", "data: mine")
+    assert (
+        "qwen3-tiny.yaml: warm_start.data: 'mine' has source rows; demonstrations can be written "
+        "for prompts of source chain only"
+    ) in message(config)
+
+
+@pytest.mark.parametrize(
+    ("name", "samples"),
+    # ReSPO, Section 5: K of each benchmark; the labels are the columns of Table 1.
+    [
+        ("aime25", 16),
+        ("aime24", 16),
+        ("amc23", 16),
+        ("olympiadbench", 4),
+        ("minerva_math", 4),
+        ("math500", 4),
+    ],
+)
+def test_the_benchmarks_of_the_respo_paper(config, name, samples):
+    edit(config / "studies" / "tiny.yaml", benchmarks=[name], train_data="dapo-math-17k")
+    benchmark = load_study(config, "tiny").benchmarks[name]
+    assert benchmark.samples == samples
+    assert benchmark.verifier == "math_verify"
+    assert re.fullmatch("[0-9a-f]{40}", benchmark.revision)
+    assert benchmark.template == (
+        "{prompt}\nPlease reason step by step, and put your final answer within \\boxed{}."
+    )

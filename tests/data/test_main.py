@@ -1,9 +1,11 @@
+import hashlib
 import subprocess
 import sys
 
 import pyarrow.parquet as pq
 
 from respo.data import chain
+from respo.files import made_from
 
 CONFIG = "source: chain\noperators: [1, 2]\nrows: 20\nseed: 5\n"
 
@@ -38,3 +40,42 @@ def test_an_unknown_key(tmp_path):
     result = prepare(tmp_path, CONFIG + "colour: red\n")
     assert result.returncode == 1
     assert "c.yaml: colour: unknown key; allowed: source, operators, rows, seed" in result.stderr
+
+
+ROWS = "source: rows\npath: sums.jsonl\nfields: {prompt: q, answer: a}\ndistinct: true\n"
+
+
+def test_rows_of_a_file(tmp_path):
+    lines = ['{"q": "1+1=", "a": 2}', '{"q": "1+1=", "a": 2}', '{"q": "1+2=", "a": 4}']
+    data = "\n".join([*lines, '{"q": "1+2=", "a": 3}'])
+    (tmp_path / "sums.jsonl").write_text(data)
+    result = prepare(tmp_path, ROWS)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == (
+        "4 rows read, 1 kept\n2 copies of a prompt left out\n"
+        "1 prompts dropped, since copies disagree on the answer: sums.jsonl:3 "
+        "(the file's provenance lists them all)\nout.parquet: 1 rows\n"
+    )
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table.to_pydict() == {"id": ["row-00000"], "prompt": ["1+1="], "answer": ["2"]}
+    assert made_from(table)["files"] == {
+        "commit": None,
+        "sha256": {"sums.jsonl": hashlib.sha256(data.encode()).hexdigest()},
+        "rows": 4,
+        "copies": 2,
+        "disagreeing": ["row-00002"],
+    }
+
+
+def test_files_of_a_folder(tmp_path):
+    (tmp_path / "sums").mkdir()
+    (tmp_path / "sums" / "a.jsonl").write_text('{"q": "1+1=", "a": 2}\n')
+    config = ROWS.replace("sums.jsonl", "sums\nfiles: [a.jsonl]")
+    assert prepare(tmp_path, config).returncode == 0
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == 1
+
+
+def test_no_file(tmp_path):
+    result = prepare(tmp_path, ROWS)
+    assert result.returncode == 1
+    assert result.stderr == "error: sums.jsonl: no such file\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from respo.config.schema import Benchmark, Chain, Dataset, Method, Model, Study
+from respo.config.schema import Chain, ChainBenchmark, LocalModel, Method, Study
 from respo.config.study import ResolvedStudy
 from respo.config.yaml import canonical
 from respo.files import sha256_of, write_json, write_parquet, write_text
@@ -48,7 +48,7 @@ def _study(**changes):
 def _resolved(study):
     method_labels = {"grpo": "GRPO", "gspo": "GSPO", "vespo": "VESPO", "respo": "ReSPO"}
     names = dict.fromkeys([*study.methods, *(m for e in study.extra_runs for m in e.methods)])
-    chain = Chain(source="chain", operators=[1, 2], rows=4, seed=0).model_dump()
+    chain = Chain(source="chain", operators=[1, 2], rows=4, seed=0)
     model = {
         "label": "Small & dense",
         "backend": "local",
@@ -83,10 +83,12 @@ def _resolved(study):
             )
             for name in names
         },
-        models={name: Model(**model) for name in study.models},
-        datasets={"chain": Dataset(**chain)},
+        models={name: LocalModel(**model) for name in study.models},
+        datasets={"chain": chain},
         benchmarks={
-            name: Benchmark(**chain, label=name.title(), samples=2, verifier="strict_box")
+            name: ChainBenchmark(
+                **chain.model_dump(), label=name.title(), samples=2, verifier="strict_box"
+            )
             for name in study.benchmarks
         },
     )

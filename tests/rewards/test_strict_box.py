@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from respo.rewards import boxed_answer, strict_box
+from respo.rewards import boxed_answer, last_box, strict_box
 
 PROTOCOL = "rule of the paper (ReSPO, App. D.1): last 100 characters, last box, exact string"
 REPORT = "public bug reports about boxed-answer verifiers"
@@ -52,3 +52,9 @@ def test_importing_the_rewards_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_the_last_box_of_a_whole_text():
+    text = r"\boxed{33}" + 101 * "x"
+    assert last_box(text) == "33"
+    assert boxed_answer(text) is None

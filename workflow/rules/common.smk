@@ -7,6 +7,7 @@ from pathlib import Path
 
 from respo.cli import UserError, explain
 from respo.config import load_settings, load_study, renew_outdated
+from respo.config.schema import Rows
 from respo.files import check_writable
 from respo.locks import clear_stale_locks
 from respo.objectives import code_hash
@@ -34,6 +35,10 @@ try:
     resolved = load_study(CONFIG, settings.study, settings.own_methods_folder)
 except UserError as error:
     fail(error)
+
+if settings.hub_cache_folder:
+    # For jobs, which all read this file too; huggingface_hub knows no other way.
+    os.environ["HF_HUB_CACHE"] = str(settings.hub_cache_folder)
 
 study = resolved.study
 # For the head of the report.
@@ -136,6 +141,21 @@ def initial_of(wildcards):
 def dataset_file(name):
     """The rows of a training set."""
     return f"{STUDY}/data/train/{name}.parquet"
+
+
+def local_files(wildcards):
+    """The files of this machine that rows are read from."""
+    kind = resolved.datasets if wildcards.side == "train" else resolved.benchmarks
+    if not isinstance(data := kind.get(wildcards.dataset), Rows):
+        return []
+    for path in data.local_files:
+        if not path.is_file():
+            folder = "datasets" if wildcards.side == "train" else "benchmarks"
+            fail(
+                f"{CONFIG / folder / wildcards.dataset}.yaml: path: {path}: no such file, seen from "
+                f"{Path.cwd()}"
+            )
+    return [str(path) for path in data.local_files]
 
 
 def model_memory(wildcards):

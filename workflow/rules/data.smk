@@ -46,6 +46,7 @@ rule data_config:
 rule data:
     input:
         config=f"{STUDY}/data/{{side}}/{{dataset}}.yaml",
+        files=local_files,
     output:
         f"{STUDY}/data/{{side}}/{{dataset}}.parquet",
     log:

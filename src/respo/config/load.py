@@ -24,6 +24,7 @@ from respo.config.schema import (
     LocalModel,
     Method,
     Model,
+    Rows,
     RunConfig,
     Settings,
     Strict,
@@ -90,6 +91,12 @@ def load_study(config: Path, name: str, own_methods: Path | None = None) -> Reso
     }
     _check_options(resolved, files, path)
     _check_prompts(resolved, path)
+    for name, place in data.items():
+        if not isinstance(resolved.datasets[name], Chain):
+            raise UserError(
+                f"{place}: {name!r} has source {resolved.datasets[name].source}; demonstrations "
+                f"can be written for prompts of source chain only, name such a data set"
+            )
     return resolved
 
 
@@ -176,9 +183,10 @@ def load_initial_config(path: Path) -> InitialConfig:
     return validate(InitialConfig, read_yaml(path), path)
 
 
-def load_data_config(path: Path) -> Chain:
+def load_data_config(path: Path) -> Chain | Rows:
     """Read the configuration of a training set or benchmark in a results folder."""
-    return validate(Chain, read_yaml(path), path)
+    kind: Any = Dataset
+    return validate(kind, read_yaml(path), path)
 
 
 def _check_names(resolved: ResolvedStudy, path: Path) -> None:
@@ -227,11 +235,21 @@ def _check_options(resolved: ResolvedStudy, known: dict[str, dict[str, Path]], p
 
 
 def _check_prompts(resolved: ResolvedStudy, path: Path) -> None:
-    """Refuse prompts that no model of the study could take; shorter ones of a set still train."""
+    """Refuse generated prompts that no model could take; shorter ones of a set still train.
+
+    How long the rows of files are is seen when they are read.
+    """
     for model_name, model in resolved.local_models().items():
         limit = model.max_prompt_tokens
-        lengths = {f"benchmarks: {n}": b.prompt_tokens()[1] for n, b in resolved.benchmarks.items()}
-        lengths |= {f"data {n}": d.prompt_tokens()[0] for n, d in resolved.datasets.items()}
+        lengths = {
+            f"benchmarks: {name}": benchmark.prompt_tokens()[1]
+            for name, benchmark in resolved.benchmarks.items()
+            if isinstance(benchmark, Chain)
+        } | {
+            f"data {name}": data.prompt_tokens()[0]
+            for name, data in resolved.datasets.items()
+            if isinstance(data, Chain)
+        }
         for what, tokens in lengths.items():
             if tokens > limit:
                 raise UserError(

@@ -9,6 +9,7 @@ from pathlib import Path
 from respo.config.schema import (
     Benchmark,
     Chain,
+    Column,
     Dataset,
     InitialConfig,
     LocalModel,
@@ -16,6 +17,7 @@ from respo.config.schema import (
     Model,
     Objective,
     Overrides,
+    Rows,
     RunConfig,
     Strict,
     Study,
@@ -125,7 +127,9 @@ class ResolvedStudy(Strict):
     def initial_config(self, model: str) -> InitialConfig:
         """Gather what the initial weights of a local model depend on."""
         policy = self.local_models()[model].policy
-        return InitialConfig(model=policy, data=self.datasets[policy.warm_start.data])
+        data = self.datasets[policy.warm_start.data]
+        assert isinstance(data, Chain)  # `load_study` refuses others
+        return InitialConfig(model=policy, data=data)
 
     def config_texts(
         self, study_folder: Path, code_hash: Callable[[str], str]
@@ -141,8 +145,8 @@ class ResolvedStudy(Strict):
             code = code_hash(self.methods[run.method].objective)
             return _canonical(self.run_config(run, code))
 
-        def data_text(rows: Chain) -> str:
-            return _canonical(rows, include=set(Chain.model_fields))
+        def data_text(rows: Chain | Rows) -> str:
+            return _canonical(rows, exclude=set(Column.model_fields))
 
         texts: dict[str, Callable[[], str]] = {"study.yaml": lambda: _canonical(self)}
         for side, known in (("train", self.datasets), ("held_out", self.benchmarks)):
@@ -158,5 +162,5 @@ class ResolvedStudy(Strict):
         return _canonical(self.initial_config(model))
 
 
-def _canonical(model: Strict, include: set[str] | None = None) -> str:
-    return canonical(model.model_dump(mode="json", include=include))
+def _canonical(model: Strict, exclude: set[str] | None = None) -> str:
+    return canonical(model.model_dump(mode="json", exclude=exclude))

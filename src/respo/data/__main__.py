@@ -2,18 +2,21 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from respo.cli import UserError, command
 from respo.config import load_data_config
-from respo.config.schema import Chain
+from respo.config.schema import Chain, Rows
 from respo.data import chain
+from respo.data.hub import fetch
+from respo.data.rows import read_rows
 from respo.files import sha256_of, write_parquet
 
 
-def rows(config: Chain, *, held_out: bool) -> pa.Table:
-    """Make the rows of a data set: `id`, `prompt`, `answer`.
+def generated(config: Chain, *, held_out: bool) -> pa.Table:
+    """Make the rows of the generator: `id`, `prompt`, `answer`.
 
     Raises:
         ValueError: the task has fewer distinct prompts than asked for.
@@ -29,21 +32,54 @@ def rows(config: Chain, *, held_out: bool) -> pa.Table:
     )
 
 
+def published(config: Rows) -> tuple[pa.Table, dict[str, Any]]:
+    """Read the rows of files: `id`, `prompt`, `answer`, and what they were made from.
+
+    Raises:
+        UserError: a file or row cannot be used.
+    """
+    commit = None
+    if config.hub and config.revision and config.files:
+        paths, commit = fetch(config.hub, config.revision, config.files)
+    else:
+        paths = config.local_files
+    reading = read_rows(config, paths)
+    print("\n".join(reading.summary()))
+    names = config.files or [config.path or ""]
+    return reading.table(), {
+        "commit": commit,
+        "sha256": {name: sha256_of(path) for name, path in zip(names, paths, strict=True)},
+        "rows": reading.read,
+        "copies": reading.copies,
+        "disagreeing": [row.id for row in reading.disagreeing],
+    }
+
+
 @command
 def main() -> None:
     """Parse the command line and write the rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, required=True, help="resolved data configuration")
     parser.add_argument("--out", type=Path, required=True, help="Parquet file to write")
-    parser.add_argument("--side", choices=["train", "held_out"], required=True, help="of the split")
+    parser.add_argument(
+        "--side",
+        choices=["train", "held_out"],
+        required=True,
+        help="of the split of generated prompts; rows of files are as the files have them",
+    )
     options = parser.parse_args()
     config = load_data_config(options.config)
-    try:
-        table = rows(config, held_out=options.side == "held_out")
-    except ValueError as error:
-        raise UserError(f"{options.config}: {error}") from None
     # No versions: the same rows make the same file, whose hash says what a run was trained on.
-    write_parquet(options.out, table, {"config_sha256": sha256_of(options.config)})
+    made_from: dict[str, Any] = {"config_sha256": sha256_of(options.config)}
+    if isinstance(config, Chain):
+        try:
+            table = generated(config, held_out=options.side == "held_out")
+        except ValueError as error:
+            raise UserError(f"{options.config}: {error}") from None
+    else:
+        table, files = published(config)
+        made_from["files"] = files
+    write_parquet(options.out, table, made_from)
     print(f"{options.out}: {table.num_rows} rows")
 
 

@@ -5,6 +5,6 @@ short answer, so it runs in killable processes only: see `respo.rewards.workers`
 """
 
 from respo.rewards.overlong import overlong_penalty
-from respo.rewards.strict_box import boxed_answer, strict_box
+from respo.rewards.strict_box import boxed_answer, last_box, strict_box
 
-__all__ = ["boxed_answer", "overlong_penalty", "strict_box"]
+__all__ = ["boxed_answer", "last_box", "overlong_penalty", "strict_box"]

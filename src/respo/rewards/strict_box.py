@@ -18,11 +18,15 @@ _BOX = "\\boxed{"
 
 def boxed_answer(response: str) -> str | None:
     """Return the content of the last box in the last 100 characters, or None."""
-    tail = response[-WINDOW:]
-    start = tail.rfind(_BOX)
+    return last_box(response[-WINDOW:])
+
+
+def last_box(text: str) -> str | None:
+    """Return the content of the last box of a text, or None."""
+    start = text.rfind(_BOX)
     if start < 0:
         return None
-    content = tail[start + len(_BOX) :]
+    content = text[start + len(_BOX) :]
     depth, position = 1, 0
     while position < len(content):
         character = content[position]

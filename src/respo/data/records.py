@@ -1,0 +1,108 @@
+"""The records of a file: Parquet, JSON lines or a JSON list, each with the place it stands at."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from respo.cli import UserError
+
+# Rows of a Parquet file that are held in memory at once.
+BATCH_ROWS = 4096
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Record(NamedTuple):
+    """A record and its place: `FILE:LINE`, or `FILE: row N`, both from 1."""
+
+    place: str
+    values: dict[str, Any]
+
+
+def records(path: Path, columns: Iterable[str]) -> Iterator[Record]:
+    """Yield the records of a file in order, from a Parquet file these columns only.
+
+    Raises:
+        UserError: the file cannot be read, or a record of it; the text names file, line or row.
+    """
+    match path.suffix:
+        case ".parquet":
+            return _parquet(path, sorted(set(columns)))
+        case ".jsonl" | ".json":
+            return _json(path)
+    raise UserError(f"{path}: name a file that ends in .parquet, .jsonl or .json")
+
+
+def _parquet(path: Path, columns: list[str]) -> Iterator[Record]:
+    try:
+        with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            for missing in (column for column in columns if column not in names):
+                raise UserError(
+                    f"{path}: column {missing!r} is missing; there are {', '.join(names)}; change "
+                    f"fields"
+                )
+            number = 0
+            for batch in file.iter_batches(BATCH_ROWS, columns=columns):
+                for values in batch.to_pylist():
+                    number += 1
+                    yield Record(f"{path}: row {number}", values)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except pa.ArrowException as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{path}: not a readable Parquet file ({reason}); get it anew") from None
+
+
+def _json(path: Path) -> Iterator[Record]:
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    with file:
+        start = file.read(1024)
+        if start.startswith(BYTE_ORDER_MARK):
+            raise UserError(
+                f"{path}:1: begins with a byte-order mark; save the file as UTF-8 without one"
+            )
+        file.seek(0)
+        if start.lstrip().startswith(b"["):
+            items = _parsed(file.read(), path, 1)
+            for number, item in enumerate(items, start=1):
+                yield _object(item, f"{path}: row {number}")
+        else:
+            # Lines end at line feeds only: a text may hold the other separators of Unicode.
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield _object(_parsed(line.rstrip(), path, number), f"{path}:{number}")
+
+
+def _parsed(text: bytes, path: Path, line: int) -> Any:
+    try:
+        return json.loads(text.decode(), parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        line += text.count(b"\n", 0, error.start)
+        raise UserError(f"{path}:{line}: not UTF-8 text; save the file as UTF-8") from None
+    except json.JSONDecodeError as error:
+        line += error.lineno - 1
+        raise UserError(f"{path}:{line}: not valid JSON ({error.msg}); mend the line") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}:{line}: not valid JSON ({error}); mend the line") from None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a value")
+
+
+def _object(value: Any, place: str) -> Record:
+    if not isinstance(value, dict):
+        raise UserError(f"{place}: is {_short(value)}, not an object with fields; mend the file")
+    return Record(place, value)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."

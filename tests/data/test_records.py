@@ -1,0 +1,92 @@
+"""Records of files, and the place that an error names."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from respo.cli import UserError
+from respo.data.records import BATCH_ROWS, Record, records
+
+ROWS = [{"q": "1+1", "a": 2}, {"q": "1+2", "a": 3}]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, data):
+        path = tmp_path / name
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    return write
+
+
+def message(path, columns=("q", "a")):
+    with pytest.raises(UserError) as error:
+        list(records(path, columns))
+    return str(error.value)
+
+
+def test_json_lines(write):
+    # U+2028 ends a line for str.splitlines, but not in JSON lines; an empty line is nothing.
+    path = write("rows.jsonl", '{"q": "a\u2028b"}\r\n\n{"q": "c"}')
+    assert list(records(path, ["q"])) == [
+        Record(f"{path}:1", {"q": "a\u2028b"}),
+        Record(f"{path}:3", {"q": "c"}),
+    ]
+
+
+@pytest.mark.parametrize("text", [json.dumps(ROWS), json.dumps(ROWS, indent=2)])
+def test_a_json_list(write, text):
+    path = write("rows.json", text)
+    assert [r.values for r in records(path, ["q"])] == ROWS
+    assert [r.place for r in records(path, ["q"])] == [f"{path}: row 1", f"{path}: row 2"]
+
+
+def test_json_lines_by_another_name(write):
+    path = write("rows.json", "".join(json.dumps(row) + "\n" for row in ROWS))
+    assert [r.values for r in records(path, ["q"])] == ROWS
+
+
+def test_parquet_in_batches_and_named_columns_only(tmp_path):
+    path = tmp_path / "rows.parquet"
+    count = BATCH_ROWS + 2
+    table = pa.table({"q": list(map(str, range(count))), "x": [0] * count})
+    pq.write_table(table, path)
+    found = list(records(path, ["q"]))
+    assert found[0] == Record(f"{path}: row 1", {"q": "0"})
+    assert found[-1] == Record(f"{path}: row {count}", {"q": str(count - 1)})
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        ("r.jsonl", b'\xef\xbb\xbf{"q": 1}', ":1: begins with a byte-order mark; save the file as"),
+        ("r.json", b'\xef\xbb\xbf[{"q": 1}]', ":1: begins with a byte-order mark"),
+        ("r.jsonl", '{"q": 1}\n{"q": \n', ":2: not valid JSON (Expecting value); mend the line"),
+        ("r.jsonl", '{"q": 1}\n[1]\n', ":2: is [1], not an object with fields"),
+        ("r.jsonl", '{"q": NaN}', ":1: not valid JSON (NaN is not a value)"),
+        ("r.jsonl", b'{"q": 1}\n{"q": "\xff"}\n', ":2: not UTF-8 text"),
+        ("r.json", '[\n{"q": 1},\n{"q" 2}\n]', ":3: not valid JSON (Expecting ':' delimiter)"),
+        ("r.json", b'[\n{"q": "\xff"}\n]', ":2: not UTF-8 text"),
+        ("r.json", '[{"q": 1}, "x"]', ": row 2: is 'x', not an object with fields"),
+        ("r.jsonl", "[" * 100_000, ":1: not valid JSON (maximum recursion depth"),
+        ("r.parquet", "PAR1", ": not a readable Parquet file"),
+        ("r.csv", "q,a", ": name a file that ends in .parquet, .jsonl or .json"),
+    ],
+)
+def test_a_bad_file(write, name, data, expected):
+    path = write(name, data)
+    assert message(path).startswith(f"{path}{expected}")
+
+
+@pytest.mark.parametrize("name", ["no.jsonl", "no.json", "no.parquet"])
+def test_no_file(tmp_path, name):
+    assert message(tmp_path / name) == f"{tmp_path / name}: no such file"
+
+
+def test_a_column_that_is_missing(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"q": ["1"], "b": ["2"]}), path)
+    assert message(path) == f"{path}: column 'a' is missing; there are q, b; change fields"
