@@ -175,3 +175,13 @@ def test_entropy_by_hand():
     assert bonus.item() == 2.5
     bonus.backward()
     assert entropy_BT.grad.tolist() == [[0.5, 0.5], [0.25, 0.0]]
+
+
+def test_tensors_that_do_not_fit_the_kl_and_the_entropy_are_refused():
+    log_prob_BT, mask_BT = torch.zeros(2, 3), torch.ones(2, 3)
+    with pytest.raises(ValueError, match=r"reference_log_prob_BT has shape \(1, 3\)"):
+        kl_loss(log_prob_BT, log_prob_BT[:1], mask_BT, torch.ones(2))
+    with pytest.raises(ValueError, match=r"token_weight_B has shape \(1,\), expected \(2,\)"):
+        kl_loss(log_prob_BT, log_prob_BT, mask_BT, torch.ones(1))
+    with pytest.raises(ValueError, match=r"token_weight_B has shape \(2, 3\), expected \(2,\)"):
+        entropy_bonus(log_prob_BT, mask_BT, mask_BT)

@@ -30,7 +30,7 @@ class NoInterrupt(Interrupt):
     """Never asked to stop; leaves the signal handlers of the test process alone."""
 
     def __init__(self) -> None:
-        self._signal = None
+        self.number = None
 
 
 @pytest.fixture
@@ -104,9 +104,11 @@ def test_updates_of_a_rollout_batch_share_one_behaviour_policy(
     collected = []
     collect = trainer_module.collect
 
-    def recording(policy: Any, prompts: Any, config: Any, index: int, cursor: int) -> Any:
+    def recording(
+        policy: Any, prompts: Any, config: Any, index: int, cursor: int, *rest: Any
+    ) -> Any:
         weights = [w.detach().clone() for w in policy.parameters()]
-        rollout = collect(policy, prompts, config, index, cursor)
+        rollout = collect(policy, prompts, config, index, cursor, *rest)
         collected.append((index, weights))
         return rollout
 
@@ -225,8 +227,10 @@ def test_rollout_batches_take_up_the_prompts_where_the_last_one_stopped(
     rollouts = []
     collect = trainer_module.collect
 
-    def recording(policy: Any, prompts: Any, config: Any, index: int, cursor: int) -> Any:
-        rollouts.append((cursor, collect(policy, prompts, config, index, cursor)))
+    def recording(
+        policy: Any, prompts: Any, config: Any, index: int, cursor: int, *rest: Any
+    ) -> Any:
+        rollouts.append((cursor, collect(policy, prompts, config, index, cursor, *rest)))
         return rollouts[-1][1]
 
     monkeypatch.setattr(trainer_module, "collect", recording)
@@ -374,3 +378,32 @@ def test_a_signal_saves_and_exits(
     continued = train(make_trainer(run))
     assert_same(continued, unbroken)
     assert continued.restarts == 1
+
+
+@DENSE
+def test_a_signal_between_rounds_of_dynamic_sampling_is_obeyed(
+    tmp_path: Path, make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # At this temperature all responses to a prompt are the same: no group ever has spread.
+    options = {"dynamic_sampling": 1000, "temperature": 1e-3}
+    interrupt = NoInterrupt()
+    collect = trainer_module.collect
+    rounds = 0
+
+    def counting(*arguments: Any) -> Any:
+        *known, between_rounds = arguments
+
+        def between() -> None:
+            nonlocal rounds
+            rounds += 1
+            if rounds == 3:
+                interrupt.number = signal.SIGTERM
+            between_rounds()
+
+        return collect(*known, between)
+
+    monkeypatch.setattr(trainer_module, "collect", counting)
+    with pytest.raises(SystemExit) as stopped:
+        make_trainer(tmp_path, **options).train(interrupt)
+    assert stopped.value.code == 128 + signal.SIGTERM
+    assert rounds == 3

@@ -128,7 +128,7 @@ def load_methods(
 
 def _yaml_files(folder: Path) -> dict[str, Path]:
     """Return the YAML files of a folder by name."""
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return {path.stem: path for path in sorted(folder.glob("[!.]*.yaml"))}
 
 
 def method_files(config: Path, own_methods: Path | None = None) -> dict[str, Path]:
@@ -144,7 +144,7 @@ def method_files(config: Path, own_methods: Path | None = None) -> dict[str, Pat
         raise UserError(f"own_methods: {own_methods} is not a folder")
     own = _yaml_files(own_methods)
     if not own:
-        raise UserError(f"own_methods: {own_methods} holds no NAME.yaml; each method needs one")
+        raise UserError(f"own_methods: {own_methods} holds no NAME.yaml (.yml is not read)")
     for name in own.keys() & known.keys():
         raise UserError(f"{own[name]}: {known[name]} has this name already; rename yours")
     for name, file in own.items():
@@ -229,7 +229,7 @@ def _check_options(resolved: ResolvedStudy, known: dict[str, dict[str, Path]], p
             (active if training.overlong_buffer else idle).add(file)
     for file in sorted(idle - active):
         raise UserError(
-            f"{file}: overlong_factor: does nothing, since overlong_buffer is 0 in all runs; "
+            f"{file}: overlong_factor: does nothing, since overlong_buffer is 0 in its runs; "
             f"set overlong_buffer or leave the factor out"
         )
 

@@ -50,7 +50,13 @@ TableId = Literal["respo/table1"]
 FigureId = Literal["respo/fig1", "respo/fig3", "aspo/fig4"]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Coefficient = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+# Far beyond anything sensible, and far from where float32 overflows.
+Coefficient = Annotated[float, Field(ge=0, le=1e6)]
+Penalty = Annotated[float, Field(gt=0, le=1e6)]
+# As many rounds as anybody would wait for.
+Rounds = Annotated[int, Field(ge=0, le=1000)]
+# matplotlib and LaTeX take what stands between dollar signs for a formula.
+Label = Annotated[str, Field(min_length=1, pattern=r"^[^$]*$")]
 WholeNumber = Annotated[int, Field(ge=0)]
 # `key=value`, `+key=value`, `++key=value` or `~key`, as Hydra reads them.
 VerlOverrides = list[
@@ -92,7 +98,7 @@ class Settings(Strict):
     )
     own_methods: str | None = Field(
         default=None,
-        min_length=1,
+        pattern=r"^[^{}\x00-\x1f]+$",
         description="a folder of your own: its `NAME.yaml` are methods that join the study, its "
         "`*.py` their objectives",
     )
@@ -229,7 +235,7 @@ Dataset = Annotated[Chain | Rows, Field(discriminator="source")]
 class Column(Strict):
     """What a benchmark has beside its rows."""
 
-    label: str = Field(min_length=1, description="column head in tables and figures")
+    label: Label = Field(description="column head in tables and figures")
     samples: Positive = Field(description="K, responses per problem")
     verifier: Literal["strict_box", "math_verify"] = Field(description="what decides on a response")
 
@@ -304,7 +310,7 @@ class LengthPenalty(Strict):
     overlong_buffer: WholeNumber | None = Field(
         default=None, description="instead of the study's (a method's goes before a model's)"
     )
-    overlong_factor: PositiveFloat | None = Field(
+    overlong_factor: Penalty | None = Field(
         default=None, description="instead of the study's (a method's goes before a model's)"
     )
 
@@ -500,7 +506,7 @@ class VerlResources(Resources):
 class LocalModel(LengthPenalty, LocalPolicy):
     """`config/models/NAME.yaml` with `backend: local`: a policy and what its jobs need."""
 
-    label: str = Field(min_length=1, description="name in tables and figures")
+    label: Label = Field(description="name in tables and figures")
     resources: Resources = Field(description="needs of a training job")
 
     @property
@@ -512,7 +518,7 @@ class LocalModel(LengthPenalty, LocalPolicy):
 class VerlModel(LengthPenalty, VerlPolicy):
     """`config/models/NAME.yaml` with `backend: verl`: a policy and where its jobs run."""
 
-    label: str = Field(min_length=1, description="name in tables and figures")
+    label: Label = Field(description="name in tables and figures")
     resources: VerlResources = Field(description="needs of a training job")
 
     @property
@@ -600,14 +606,14 @@ class Overrides(LengthPenalty):
     entropy_coefficient: Coefficient | None = Field(
         default=None, description="instead of the study's"
     )
-    dynamic_sampling: WholeNumber | None = Field(default=None, description="instead of the study's")
+    dynamic_sampling: Rounds | None = Field(default=None, description="instead of the study's")
     routing_replay: RoutingReplay | None = Field(default=None, description="instead of the study's")
 
 
 class Method(Overrides, Objective):
     """`config/methods/NAME.yaml`: an objective with its parameters."""
 
-    label: str = Field(min_length=1, description="name in tables and figures")
+    label: Label = Field(description="name in tables and figures")
     source: str = Field(min_length=1, description="paper and section")
     deviations: list[str] = Field(description="numbered departures from the source; [] if none")
 
@@ -646,7 +652,7 @@ class Training(Strict):
     entropy_coefficient: Coefficient = Field(
         default=0.0, description="weight of the entropy that the loss rewards; 0 for none"
     )
-    dynamic_sampling: WholeNumber = Field(
+    dynamic_sampling: Rounds = Field(
         default=0,
         description="most rounds in which groups without spread are replaced by fresh ones; 0 off",
     )
@@ -654,7 +660,7 @@ class Training(Strict):
         default=0,
         description="tokens before the response limit in which a penalty grows; 0 for none",
     )
-    overlong_factor: PositiveFloat = Field(
+    overlong_factor: Penalty = Field(
         default=1.0, description="the penalty at the limit; needs `overlong_buffer`"
     )
     routing_replay: RoutingReplay = Field(
@@ -694,7 +700,7 @@ class ExtraRuns(Strict):
 class Study(Training):
     """`config/studies/NAME.yaml`: the grid methods x models x staleness x seeds."""
 
-    title: str = Field(min_length=1, description="heads the report")
+    title: Label = Field(description="heads the report")
     methods: Names = Field(description="files of config/methods, in the order of the tables")
     models: Names = Field(description="files of config/models")
     staleness: Counts = Field(

@@ -42,16 +42,8 @@ def policy_loss(
     if log_prob_BT.dtype not in (torch.float32, torch.float64):
         raise ValueError(f"log_prob_BT must be float32 or float64, not {log_prob_BT.dtype}")
     mask_BT = as_mask(mask_BT, log_prob_BT.shape)
-    if coefficient_BT.shape != log_prob_BT.shape:
-        raise ValueError(
-            f"coefficient_BT has shape {tuple(coefficient_BT.shape)}, log_prob_BT "
-            f"{tuple(log_prob_BT.shape)}"
-        )
-    for name, tensor in (("advantage_B", advantage_B), ("token_weight_B", token_weight_B)):
-        if tensor.shape != log_prob_BT.shape[:1]:
-            raise ValueError(
-                f"{name} has shape {tuple(tensor.shape)}, expected ({len(log_prob_BT)},)"
-            )
+    _check(log_prob_BT.shape, coefficient_BT=coefficient_BT)
+    _check(log_prob_BT.shape[:1], advantage_B=advantage_B, token_weight_B=token_weight_B)
     scale_B1 = (advantage_B * token_weight_B).to(log_prob_BT.dtype).unsqueeze(1)
     scale_BT = (coefficient_BT * scale_B1).detach().masked_fill(~mask_BT, 0.0)
     return -(scale_BT * log_prob_BT.masked_fill(~mask_BT, 0.0)).sum()
@@ -72,6 +64,8 @@ def kl_loss(
         token_weight_B: from `token_weights`.
     """
     mask_BT = as_mask(mask_BT, log_prob_BT.shape)
+    _check(log_prob_BT.shape, reference_log_prob_BT=reference_log_prob_BT)
+    _check(log_prob_BT.shape[:1], token_weight_B=token_weight_B)
     log_ratio_BT = torch.where(mask_BT, reference_log_prob_BT - log_prob_BT, 0.0)
     log_ratio_BT = log_ratio_BT.clamp(-20.0, 20.0)
     k3_BT = (log_ratio_BT.exp() - log_ratio_BT - 1).clamp(-10.0, 10.0)
@@ -88,6 +82,7 @@ def entropy_bonus(entropy_BT: Tensor, mask_BT: Tensor, token_weight_B: Tensor) -
         token_weight_B: from `token_weights`.
     """
     mask_BT = as_mask(mask_BT, entropy_BT.shape)
+    _check(entropy_BT.shape[:1], token_weight_B=token_weight_B)
     weight_B1 = token_weight_B.to(entropy_BT.dtype).unsqueeze(1)
     return (torch.where(mask_BT, entropy_BT, 0.0) * weight_B1).sum()
 
@@ -141,3 +136,9 @@ def token_weights(
     if aggregation == "seq-mean-token-sum-norm":
         return one_B / batch_responses / max_response_tokens
     raise ValueError(f"unknown aggregation: {aggregation!r}; known: {', '.join(AGGREGATIONS)}")
+
+
+def _check(shape: torch.Size, **tensors: Tensor) -> None:
+    for name, tensor in tensors.items():
+        if tensor.shape != shape:
+            raise ValueError(f"{name} has shape {tuple(tensor.shape)}, expected {tuple(shape)}")

@@ -42,7 +42,12 @@ class Rollout:
 
 
 def collect(
-    policy: Policy, prompts: Prompts, config: RunConfig, index: int, cursor: int
+    policy: Policy,
+    prompts: Prompts,
+    config: RunConfig,
+    index: int,
+    cursor: int,
+    between_rounds: Callable[[], None] = lambda: None,
 ) -> Rollout:
     """Sample and score rollout batch ``index``: N*M prompts, G responses each.
 
@@ -58,6 +63,7 @@ def collect(
         config: of the run.
         index: number of the rollout batch, from 0.
         cursor: position in the stream of prompts at which to begin.
+        between_rounds: called before each further round of dynamic sampling; may raise.
 
     Raises:
         UserError: the sampler's log-probabilities are not the policy's.
@@ -69,6 +75,8 @@ def collect(
     rounds: list[Responses] = []
     sampled, missing = 0, count
     while missing and len(rounds) < max(1, training.dynamic_sampling):
+        if rounds:
+            between_rounds()
         batch = prompts.take(cursor + sampled, missing, config.seed)
         rounds.append(_sample_round(policy, batch, config, index, len(rounds)))
         sampled += missing

@@ -4,6 +4,7 @@ import math
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -96,28 +97,37 @@ class Trainer:
         name = "/".join(self._run.resolve().parts[-4:])
         progress = Progress(name, "update", self.update, training.updates)
         saved_at = time.monotonic()
+
+        def leave_if_asked() -> None:
+            if interrupt.asked and self.update:
+                self._save()
+            interrupt.stop(
+                f"{name}: stopped after update {self.update}/{training.updates}; the next start "
+                f"continues"
+            )
+
         while self.update < training.updates:
-            score = self.step()
+            score = self.step(leave_if_asked)
             checkpoint = self.update in training.checkpoints
             if checkpoint:
                 self._save_checkpoint()
-            if checkpoint or interrupt.asked or time.monotonic() - saved_at > SAVE_SECONDS:
+            if checkpoint or time.monotonic() - saved_at > SAVE_SECONDS:
                 self._save()
                 saved_at = time.monotonic()
             progress.tell(self.update, f"mean reward {score:+.2f}")
             if self.update < training.updates:
-                interrupt.stop(
-                    f"{name}: stopped after update {self.update}/{training.updates}; "
-                    f"the next start continues"
-                )
+                leave_if_asked()
 
-    def step(self) -> float:
-        """Do one update, with the rollout batch before it if it is the first of N."""
+    def step(self, between_rounds: Callable[[], None] = lambda: None) -> float:
+        """Do one update, with the rollout batch before it if it is the first of N.
+
+        ``between_rounds`` is called before each further round of dynamic sampling; it may raise.
+        """
         start = time.perf_counter()
         config = self._config
         index, position = divmod(self.update, config.staleness)
         try:
-            rollout = self._rollout_batch(index)
+            rollout = self._rollout_batch(index, between_rounds)
             size = config.training.mini_batch * config.training.rollouts_per_prompt
             responses = rollout.mini_batch(position, size)
             update_start = time.perf_counter()
@@ -148,11 +158,16 @@ class Trainer:
         self.branches_USKN = torch.cat([self.branches_USKN, updated.branches.unsqueeze(0)])
         return updated.metrics["score"]
 
-    def _rollout_batch(self, index: int) -> Rollout:
+    def _rollout_batch(self, index: int, between_rounds: Callable[[], None]) -> Rollout:
         """Return a rollout batch, sampled now unless it is the current one."""
         if self._rollout is None or self._rollout.index != index:
             self._rollout = collect(
-                self.policy, self._training_set, self._config, index, self.prompts
+                self.policy,
+                self._training_set,
+                self._config,
+                index,
+                self.prompts,
+                between_rounds,
             )
             self.prompts += self._rollout.prompts
             self.tokens += self._rollout.tokens

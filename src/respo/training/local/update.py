@@ -75,15 +75,7 @@ def policy_update(
         old_log_prob_BT = log_prob_BT.detach()
     log_ratio_BT = torch.where(responses.mask_BT, log_prob_BT.detach() - old_log_prob_BT, 0.0)
     # Coefficients and loss see the whole mini-batch at once: no split can change their meaning.
-    coefficient_BT = coefficients(
-        config.objective.objective,
-        log_ratio_BT,
-        responses.advantage_B,
-        responses.mask_BT,
-        old_log_prob_BT,
-        entropy_BT=entropy_BT,
-        **config.objective.parameters,  # type: ignore[arg-type]  # checked by the objective
-    )
+    coefficient_BT = _coefficients(config, responses, log_ratio_BT, old_log_prob_BT, entropy_BT)
     weight_B = token_weights(
         training.loss_aggregation,
         responses.mask_BT,
@@ -103,15 +95,39 @@ def policy_update(
     gradient = optimizer.gradient(loss)
     norm = optimizer.norm(gradient)
     if not (math.isfinite(loss.item()) and math.isfinite(norm)):
+        culprit = "a lower optimizer.learning_rate or gradient_clip may help"
+        if not torch.isfinite(coefficient_BT).all():
+            culprit = f"objective {config.objective.objective} gives coefficients that are not"
         raise UserError(
             f"update {update}: loss {loss.item()}, gradient norm {norm}: not finite, so training "
-            f"stops here; a lower optimizer.learning_rate or gradient_clip may help"
+            f"stops here; {culprit}"
         )
     optimizer.step(gradient, norm, rate)
     tensors = {"log_ratio_BT": log_ratio_BT, "coefficient_BT": coefficient_BT}
     metrics = measure(responses, config.objective.objective, **tensors, entropy_BT=entropy_BT)
     metrics |= {"reference_kl": reference_kl, "grad_norm": norm}
     return Updated(metrics, branches(responses, **tensors))
+
+
+def _coefficients(
+    config: RunConfig,
+    responses: Responses,
+    log_ratio_BT: Tensor,
+    old_log_prob_BT: Tensor,
+    entropy_BT: Tensor,
+) -> Tensor:
+    try:
+        return coefficients(
+            config.objective.objective,
+            log_ratio_BT,
+            responses.advantage_B,
+            responses.mask_BT,
+            old_log_prob_BT,
+            entropy_BT=entropy_BT,
+            **config.objective.parameters,  # type: ignore[arg-type]  # checked by the objective
+        )
+    except ValueError as error:  # of an objective of the user's own
+        raise UserError(str(error)) from None
 
 
 def _regularisation(

@@ -26,7 +26,8 @@ class Rows:
     ) -> "Rows":
         """Take verl's padded tensors, (B, T) each, in float32 or float64.
 
-        The advantage of a response is that of its first valid token.
+        Raises:
+            ValueError: the advantage differs within a response.
         """
         mask_BT = response_mask.bool()
         dtype = torch.promote_types(log_prob.dtype, torch.float32)
@@ -35,6 +36,11 @@ class Rows:
         first_B1 = mask_BT.int().argmax(dim=1, keepdim=True)
         advantage_B = advantages.to(dtype).gather(1, first_B1).squeeze(1)
         advantage_B = advantage_B.masked_fill(~mask_BT.any(dim=1), 0.0)
+        if ((advantages != advantage_B.unsqueeze(1)) & mask_BT).any():
+            raise ValueError(
+                "the objectives take one advantage per response, which these are not: set "
+                "algorithm.adv_estimator=grpo"
+            )
         return cls(old_log_prob_BT, log_ratio_BT, advantage_B, mask_BT)
 
 
