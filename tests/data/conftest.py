@@ -18,13 +18,13 @@ TOKEN = "hf_secret"
 
 
 class Hub(ThreadingHTTPServer):
-    """Data sets by name and file; a branch `main` and one commit."""
+    """Data sets and models by name and file; a branch `main` and one commit."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.files: dict[str, dict[str, bytes]] = {}
         self.commit = COMMIT
-        # Data set -> the error that the hub answers with: a status and a code.
+        # Repository -> the error that the hub answers with: a status and a code.
         self.errors: dict[str, tuple[int, str]] = {}
         self.requests: list[tuple[str, str, str | None]] = []
 
@@ -34,7 +34,7 @@ class Hub(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """`/datasets/OWNER/NAME/resolve/REVISION/FILE` and the list of a repository's files."""
+    """Files (`.../resolve/REVISION/FILE`), the commit of a revision, the list of files."""
 
     server: Hub
     protocol_version = "HTTP/1.1"
@@ -53,21 +53,25 @@ class Handler(BaseHTTPRequestHandler):
         hub.requests.append((self.command, path, self.headers.get("Authorization")))
         parts = path.strip("/").split("/")
         api = parts[0] == "api"
-        parts = parts[1:] if api else parts
-        repository, revision = "/".join(parts[1:3]), parts[4] if len(parts) > 4 else "main"
+        if api or parts[0] == "datasets":
+            parts = parts[2 if api else 1 :]
+        # Now OWNER, NAME, what is asked for, REVISION and FILE.
+        repository, revision = "/".join(parts[:2]), parts[3] if len(parts) > 3 else "main"
         if repository in hub.errors:
             self._send(*hub.errors[repository])
         elif repository not in hub.files:
             self._send(404, "RepoNotFound")
         elif revision not in ("main", hub.commit):
             self._send(404, "RevisionNotFound")
+        elif api and parts[2:3] == ["revision"]:
+            self._send(200, "", json.dumps({"id": repository, "sha": hub.commit}).encode())
         elif api:
             names = [
                 {"type": "file", "path": name, "size": len(data), "oid": "0" * 40}
                 for name, data in hub.files[repository].items()
             ]
             self._send(200, "", json.dumps(names).encode())
-        elif (name := "/".join(parts[5:])) not in hub.files[repository]:
+        elif (name := "/".join(parts[4:])) not in hub.files[repository]:
             self._send(404, "EntryNotFound")
         else:
             self._send(200, "", hub.files[repository][name])

@@ -11,7 +11,7 @@ import pytest
 from huggingface_hub import close_session, constants, errors
 
 from respo.cli import UserError
-from respo.data.hub import fetch
+from respo.data.hub import fetch, fetch_model
 from respo.files import made_from
 
 CONFIG = """\
@@ -112,7 +112,7 @@ def in_process(hub, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("repository", "revision", "file", "expected"),
     [
-        ("me/none", "main", "a.jsonl", "me/none on the hub: no such data set, or a private one"),
+        ("me/none", "main", "a.jsonl", "me/none on the hub: no such repository, or a private one"),
         ("me/sums", "v9", "a.jsonl", "me/sums on the hub: no revision 'v9'; change revision"),
         ("me/sums", "main", "c.jsonl", "no file 'c.jsonl' at main; change files; there are a.j"),
         ("me/a--b", "main", "a.jsonl", "me/a--b on the hub: not a name that the hub allows"),
@@ -132,6 +132,21 @@ def test_all_files_are_of_one_commit_while_the_branch_moves(hub):
     hub.commit = "d" * 40
     assert fetch("me/sums", "main", ["a.jsonl"]).commit == "d" * 40
     assert fetch("me/sums", first.commit, ["a.jsonl"]) == first
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_model_is_a_folder_without_anything_pickled_or_executed(hub):
+    hub.files["me/model"] = {
+        "config.json": b"{}",
+        "model.safetensors": b"weights",
+        "pytorch_model.bin": b"pickle",
+        "modeling_mine.py": b"code",
+    }
+    folder = fetch_model("me/model", "main")
+    assert folder.name == COMMIT
+    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"]
+    with pytest.raises(UserError, match="me/none on the hub: no such repository"):
+        fetch_model("me/none", "main")
 
 
 def _status(status):
@@ -157,11 +172,11 @@ def test_a_broken_connection_is_told_without_its_address(monkeypatch, error, exp
 STUDY = """\
 title: Sums
 methods: [grpo]
-models: [qwen3-tiny]
+models: [qwen3-tiny, big]
 staleness: [1]
 seeds: [1]
 updates: 1
-mini_batch: 1
+mini_batch: 8
 rollouts_per_prompt: 2
 temperature: 1.0
 loss_aggregation: token-mean
@@ -183,6 +198,10 @@ def config_folder(tmp_path, hub):
     folder = tmp_path / "config"
     shutil.copytree(Path(__file__).parents[2] / "config", folder)
     (folder / "studies" / "sums.yaml").write_text(STUDY)
+    hub.files["me/model"] = {"config.json": b"{}"}
+    model = (folder / "models" / "qwen3-1.7b-base.yaml").read_text()
+    model = model.replace("Qwen/Qwen3-1.7B-Base, revision: main", "me/model, revision: main")
+    (folder / "models" / "big.yaml").write_text(model)
     text = CONFIG.format(revision="main")
     (folder / "datasets" / "sums.yaml").write_text(text)
     (folder / "benchmarks" / "sums.yaml").write_text(
@@ -197,7 +216,8 @@ def test_prefetch_fills_a_folder_for_nodes_without_a_network(tmp_path, hub, make
     assert result.returncode == 0, result.stderr
     digest = hashlib.sha256(A).hexdigest()
     assert f"me/sums {COMMIT} a.jsonl sha256 {digest}\n" in result.stdout
-    assert "study sums: 3 files of the hub are here" in result.stdout
+    assert f"\nme/model {COMMIT}\n" in result.stdout
+    assert "study sums: 4 files and models of the hub are here" in result.stdout
     assert not (tmp_path / "cache").exists()
     cache = str(tmp_path / "shared" / "hub")
     assert make(HF_HUB_CACHE=cache, HF_HUB_OFFLINE="1").returncode == 0

@@ -1,4 +1,4 @@
-"""Files of the Hugging Face hub: downloaded once, kept in the cache of `huggingface_hub`.
+"""Data sets and models of the Hugging Face hub: downloaded once, kept in the cache of its library.
 
 A pinned commit that is in the cache needs no network. A branch or tag is resolved at each download,
 and offline it is what it was at the last one. Nothing of a repository is ever executed. The token
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from respo.cli import UserError
+
+MODEL_FILES = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")
 
 
 class Download(NamedTuple):
@@ -41,6 +43,25 @@ def fetch(repository: str, revision: str, files: Sequence[str]) -> Download:
     return Download(paths, revision)
 
 
+def fetch_model(repository: str, revision: str) -> Path:
+    """Return the folder of a model in the cache, downloaded unless it is there; a commit names it.
+
+    Weights as safetensors, configuration, tokenizer and chat template; nothing that is pickled or
+    executed.
+
+    Raises:
+        UserError: as `fetch`.
+    """
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(
+            snapshot_download(repository, revision=revision, allow_patterns=list(MODEL_FILES))
+        )
+    except Exception as error:
+        _explain(error, repository, revision, "the model")
+
+
 def _fetch(repository: str, revision: str, file: str) -> Path:
     # Imported here: it takes a while, and generated data needs none of it.
     from huggingface_hub import hf_hub_download
@@ -60,12 +81,12 @@ def _explain(error: Exception, repository: str, revision: str, file: str) -> NoR
     match error:
         case errors.GatedRepoError():
             raise UserError(
-                f"{where}: needs your consent; give it on the page of the data set, then set "
+                f"{where}: needs your consent; give it on the page of the repository, then set "
                 f"HF_TOKEN or log in with `hf auth login`"
             ) from None
         case errors.RepositoryNotFoundError():
             raise UserError(
-                f"{where}: no such data set, or a private one; change hub, or set HF_TOKEN"
+                f"{where}: no such repository, or a private one; change hub, or set HF_TOKEN"
             ) from None
         case errors.HFValidationError():
             raise UserError(f"{where}: not a name that the hub allows; change hub") from None

@@ -1,4 +1,4 @@
-"""`python -m respo.data.prefetch`: download all files of a study, for nodes without a network.
+"""`python -m respo.data.prefetch`: download what a study needs, for nodes without a network.
 
 Run it where there is a network, in the project's folder. The files go to the folder of `--folder`,
 else of `hub_cache` in config/config.yaml, else of HF_HUB_CACHE. Jobs find them there; with
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from respo.cli import command
 from respo.config import load_settings, load_study
-from respo.config.schema import Rows
-from respo.data.hub import fetch
+from respo.config.schema import Rows, VerlModel
+from respo.data.hub import fetch, fetch_model
 from respo.files import sha256_of
 
 
@@ -38,7 +38,15 @@ def main() -> None:
             for file, path in zip(data.files, paths, strict=True):
                 print(f"{data.hub} {commit} {file} sha256 {sha256_of(path)}", flush=True)
             count += len(paths)
-    print(f"study {settings.study}: {count} files of the hub are here")
+    checkpoints = {
+        (model.checkpoint.hub, model.checkpoint.revision)
+        for model in resolved.models.values()
+        if isinstance(model, VerlModel)
+    }
+    for repository, revision in sorted((hub, rev) for hub, rev in checkpoints if hub and rev):
+        print(f"{repository} {fetch_model(repository, revision).name}", flush=True)
+        count += 1
+    print(f"study {settings.study}: {count} files and models of the hub are here")
 
 
 if __name__ == "__main__":
