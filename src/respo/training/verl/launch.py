@@ -23,11 +23,12 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from respo.cli import UserError, command
+from respo.cli import UserError, command, explain
 from respo.config import load_run_config
 from respo.training.local.interrupt import Interrupt
 from respo.training.lock import exclusive
@@ -107,6 +108,10 @@ def guarded(work: Callable[[Interrupt], int]) -> int:
             code = work(interrupt)
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
+        except OSError as error:
+            print(f"error: {explain(error)}", file=sys.stderr)
+        except BaseException:
+            traceback.print_exc()
         finally:
             end_descendants(os.getpid())
             sys.stdout.flush()

@@ -37,15 +37,11 @@ class Observer:
         )
         if engine.is_mp_src_rank_with_outputs() and engine.get_data_parallel_rank() == 0:
             row = update_row(join(parts), output["metrics"]["grad_norm"], started)
-            # verl's steps count from 1; the mini-batches of one come one after the other.
-            last = getattr(engine, "respo_last_update", None)
-            row["mini_batch"] = (
-                last["mini_batch"] + 1
-                if last and last["rollout_batch"] == row["rollout_batch"]
-                else 1
-            )
-            engine.respo_last_update = row
-            append(folder, row)
+            # The updates of one step of verl come one after the other.
+            step, count = getattr(engine, "respo_last_update", (0, 0))
+            count = count + 1 if step == row["rollout_batch"] else 1
+            engine.respo_last_update = row["rollout_batch"], count
+            append(folder, {"rollout_batch": row.pop("rollout_batch"), "mini_batch": count, **row})
 
 
 def end_tokens(model_config: Any) -> set[int]:

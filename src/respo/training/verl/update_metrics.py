@@ -14,8 +14,9 @@ may have spread over several: `zero_advantage_groups` is the share of responses 
 """
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class Tally:
     sums: dict[str, float] = field(default_factory=dict)
     columns: dict[str, list[float]] = field(default_factory=dict)
 
-    def add(self, part: MicroBatch, data: Any, ends: Collection[int]) -> None:
+    def add(self, part: MicroBatch, data: Any, ends: set[int]) -> None:
         """Add a micro-batch on which our policy loss has been called.
 
         Args:
@@ -74,14 +75,16 @@ class Tally:
             "log_weight": sequence_log_weight(rows.log_ratio_BT, rows.mask_BT).tolist(),
             "advantage": rows.advantage_B.tolist(),
             "score": _scores(data, len(responses)),
-            "length": [float(len(response)) for response in responses],
-            "capped": [float(response[-1] not in ends) for response in responses],
+            "length": rows.mask_BT.sum(dim=1).tolist(),
+            "capped": [float(ends.isdisjoint(response[-1:])) for response in responses],
             "repetition": [repetition(response) for response in responses],
         }
         for name, value in sums.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
+        # Responses that verl has added to make numbers divisible have no valid tokens.
+        kept = [length > 0 for length in columns["length"]]
         for name, column in columns.items():
-            self.columns.setdefault(name, []).extend(column)
+            self.columns.setdefault(name, []).extend(compress(column, kept))
 
 
 def join(parts: Sequence[Tally]) -> Tally:
