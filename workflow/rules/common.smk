@@ -38,7 +38,7 @@ except UserError as error:
 
 if settings.hub_cache_folder:
     # For jobs, which all read this file too; huggingface_hub knows no other way.
-    os.environ["HF_HUB_CACHE"] = str(settings.hub_cache_folder)
+    os.environ.update(HF_HUB_CACHE=str(settings.hub_cache_folder))
 
 study = resolved.study
 # For the head of the report.
