@@ -8,6 +8,8 @@ All run in this process, in turns, on one thread, on the same float32 tensors: [
 [8, 16384], responses from a quarter of the width to all of it, some log-ratios beyond every clip.
 Time is processor time, the best of several rounds; memory is the most that was allocated beyond the
 inputs at any moment, from torch's profiler. Ratios are against verl's `vanilla`; below 1 is less.
+verl's losses also compute a clip fraction and an estimate of the KL divergence; ours leave the
+diagnostics to functions of their own, which the rows `with diagnostics` include.
 """
 
 import os
@@ -23,7 +25,13 @@ import torch
 import yaml
 from torch.profiler import ProfilerActivity, profile
 
-from respo.objectives import coefficients, policy_loss, token_weights
+from respo.objectives import (
+    branch_sums,
+    coefficient_sums,
+    coefficients,
+    policy_loss,
+    token_weights,
+)
 
 warnings.simplefilter("ignore")
 from verl.trainer.ppo.core_algos import get_policy_loss_fn  # noqa: E402
@@ -51,10 +59,13 @@ class Batch:
         self.tokens = int(self.mask_BT.sum())
 
 
-def run_ours(batch: Batch, objective: str, parameters: dict[str, float | None]) -> None:
+def run_ours(
+    batch: Batch, objective: str, parameters: dict[str, float | None], diagnostics: bool = False
+) -> None:
+    log_ratio_BT = batch.log_prob_BT.detach() - batch.old_BT
     coefficient_BT = coefficients(
         objective,
-        batch.log_prob_BT.detach() - batch.old_BT,
+        log_ratio_BT,
         batch.advantage_B,
         batch.mask_BT,
         batch.old_BT,
@@ -72,6 +83,9 @@ def run_ours(batch: Batch, objective: str, parameters: dict[str, float | None]) 
     policy_loss(
         batch.log_prob_BT, coefficient_BT, batch.advantage_B, batch.mask_BT, weight_B
     ).backward()
+    if diagnostics:
+        coefficient_sums(coefficient_BT, batch.advantage_B, batch.mask_BT)
+        branch_sums(coefficient_BT, batch.advantage_B, batch.mask_BT, log_ratio_BT)
 
 
 def run_verl(batch: Batch, name: str, config: FSDPActorConfig) -> None:
@@ -92,15 +106,18 @@ def contestants(batch: Batch) -> dict[str, Callable[[], None]]:
     runs: dict[str, Callable[[], None]] = {
         f"verl {name}": lambda name=name: run_verl(batch, name, config) for name in PEERS
     }
+    methods = {path.stem: yaml.safe_load(path.read_text()) for path in METHODS.glob("*.yaml")}
     seen = set()
-    for path in sorted(METHODS.glob("*.yaml")):
-        method = yaml.safe_load(path.read_text())
-        objective, parameters = method["objective"], method.get("parameters", {})
+    # The method that is called like its objective first.
+    for name in sorted(methods, key=lambda n: (n.replace("-", "_") != methods[n]["objective"], n)):
+        objective, parameters = methods[name]["objective"], methods[name].get("parameters", {})
         # A dual clip is one more operation; other values of the same parameters are not.
         formula = (objective, parameters.get("dual_clip") is None)
         if formula not in seen:
             seen.add(formula)
-            runs[path.stem] = lambda o=objective, p=parameters: run_ours(batch, o, p)
+            runs[name] = lambda o=objective, p=parameters: run_ours(batch, o, p)
+    for name in ("grpo", "respo"):
+        runs[f"{name} with diagnostics"] = lambda o=name: run_ours(batch, o, {}, diagnostics=True)
     return runs
 
 

@@ -159,9 +159,13 @@ def sha256_of(path: Path) -> str:
         raise UserError(f"{path}: no such file") from None
 
 
+# What makes results; a file beside it, such as a method of the user's own, is none of it.
+CODE = (":/src", ":/workflow", ":/Snakefile")
+
+
 @functools.cache
 def code_revision() -> str:
-    """Git revision of the checkout, with ``-dirty`` where files differ, or ``unknown``."""
+    """Git revision of the checkout, with ``-dirty`` where its code differs, or ``unknown``."""
 
     def git(*arguments: str) -> str:
         return subprocess.run(
@@ -173,7 +177,9 @@ def code_revision() -> str:
         ).stdout.strip()
 
     try:
-        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain") else "")
+        return git("rev-parse", "HEAD") + (
+            "-dirty" if git("status", "--porcelain", "--", *CODE) else ""
+        )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

@@ -281,6 +281,9 @@ def test_a_study_may_name_a_method_of_ones_own(config, own_folder):
         ("mine.yaml", "label: Mine", "mine/mine.yaml: objective: is missing"),
         ("mine.yaml", MINE.replace("grpo", "grop"), "mine.yaml: objective: unknown .*did you mean"),
         ("mine.py", "def (", "mine/mine.py: SyntaxError: invalid syntax"),
+        ("a.yaml", MINE, "mine/mine.yaml: label: 'Mine' is that of .*mine/a.yaml; tables"),
+        ("mine.yaml", MINE.replace("Mine", "GRPO"), "label: 'GRPO' is that of .*methods/grpo.yaml"),
+        ("mine.yaml", MINE.replace("Mine", "$x_{$"), "mine.yaml: label: .* is not allowed"),
     ],
 )
 def test_bad_files_of_ones_own(config, own_folder, name, text, expected):

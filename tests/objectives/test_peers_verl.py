@@ -17,15 +17,22 @@ verl         here                verl's numbers
 import importlib.util
 import warnings
 
+import numpy as np
 import pytest
 import torch
+
+from respo.objectives import group_advantages
 
 if importlib.util.find_spec("verl") is None:
     pytest.skip("verl is not installed", allow_module_level=True)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    from verl.trainer.ppo.core_algos import get_policy_loss_fn
+    from verl.trainer.ppo.core_algos import (
+        compute_grpo_outcome_advantage,
+        compute_grpo_vectorized_outcome_advantage,
+        get_policy_loss_fn,
+    )
     from verl.workers.config import FSDPActorConfig
 
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
@@ -122,3 +129,21 @@ def test_some_tokens_are_clipped_in_these_batches(lab):
     torch.testing.assert_close(
         gradient[~batch.mask_BT], torch.zeros(()).double().expand(int((~batch.mask_BT).sum()))
     )
+
+
+@pytest.mark.parametrize(
+    ("estimator", "step", "tolerance"),
+    [
+        (compute_grpo_outcome_advantage, 1.0, 1e-12),
+        (compute_grpo_outcome_advantage, 1e-5, 1e-9),  # a real spread, however small
+        # This one computes in float32, which knows 1.00001 to one part in a hundred of the step.
+        (compute_grpo_vectorized_outcome_advantage, 1.0, 1e-6),
+        (compute_grpo_vectorized_outcome_advantage, 1e-5, 2e-2),
+    ],
+)
+def test_advantages_equal_verls(estimator, step, tolerance):
+    reward_B = 1 + step * torch.arange(8, dtype=torch.float64)
+    theirs_BT, _ = estimator(
+        reward_B.unsqueeze(1), torch.ones(8, 1, dtype=torch.float64), np.repeat([0, 1], 4)
+    )
+    assert_same(group_advantages(reward_B, 4), theirs_BT[:, 0].double(), tolerance)

@@ -220,3 +220,13 @@ def test_parameters_that_are_handed_on_beside_others(reserved):
 def test_names_that_are_none(name):
     with pytest.raises(TypeError, match="a name is letters, digits"):
         registry.objective(name)(lambda log_ratio_BT: log_ratio_BT)
+
+
+def test_a_forgotten_star_is_told():
+    def ratio(log_ratio_BT, power: NonNegative = 1.0):
+        return log_ratio_BT
+
+    with pytest.raises(
+        TypeError, match=r"objective ratio: power is a parameter; write a \* before"
+    ):
+        registry._describe("ratio", ratio)

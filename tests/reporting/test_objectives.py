@@ -62,8 +62,8 @@ def test_a_section():
         },
     )
     text = page([section])
-    assert "### grpo\n\n```text\nc: r, or 0 where the clip has taken the gradient.\n```" in text
-    assert "| `dual_clip`    | null    | a finite number > 1, or null |" in text
+    assert "### grpo\n\n```text\nc: r, 0 where A > 0 and r > 1 + epsilon_high, or A" in text
+    assert "| `dual_clip`    | null    | a number in (1, 1e+06], or null |" in text
     assert "| `wide`  | A\\*   | 0.2           | 0.28           | null        |" in text
     assert "`entropy_coefficient: 0.001` | a paper |" in text
     assert "Deviations of `wide`: 1. one. 2. two." in text

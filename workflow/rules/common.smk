@@ -197,8 +197,8 @@ def announcement():
 
 
 def farewell():
-    """Where the finished products lie."""
-    made = [path for path in [*TABLES, *FIGURES, REPORT] if Path(path).exists()]
-    if not made:
+    """Where the finished products lie; nothing if a cell was asked for and they are not there."""
+    made = [*TABLES, *FIGURES, REPORT]
+    if not all(Path(path).exists() for path in made):
         return ""
     return "\n  ".join(["Finished. Tables, figures and report of the study:", *made])

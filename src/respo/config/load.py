@@ -120,10 +120,18 @@ def load_methods(
         from respo import objectives
 
         objectives.use_own(own_methods)
-    return {
+    methods = {
         name: _with_all_parameters(validate(Method, read_yaml(file), file), file)
         for name, file in files.items()
     }
+    first: dict[str, str] = {}
+    for name, method in methods.items():
+        if (other := first.setdefault(method.label, name)) != name:
+            raise UserError(
+                f"{files[name]}: label: {method.label!r} is that of {files[other]}; tables and "
+                f"figures could not tell them apart"
+            )
+    return methods
 
 
 def _yaml_files(folder: Path) -> dict[str, Path]:
@@ -342,9 +350,10 @@ def _describe(kind: Any, problem: ErrorDetails) -> str:
 
 def _text_for_number(value: str) -> str:
     number = re.sub(r"^([-+]?\d+)[eE]", r"\1.0e", value)
+    number = re.sub(r"[eE](\d)", r"e+\1", number)
     return (
-        f"{value!r} is text to YAML, not a number; write it unquoted, and with a point before an "
-        f"exponent: {number}"
+        f"{value!r} is text to YAML, not a number; write it unquoted, and an exponent after a "
+        f"point and with a sign: {number}"
     )
 
 

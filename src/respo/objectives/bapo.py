@@ -63,12 +63,12 @@ def bapo(
 
         P / (P + N) >= target,  P, N = sum of pi_old * |min(r A, clip(r, low, high) A)| by sign of A
 
-    BAPO (Xi et al. 2025, arXiv 2510.18927); share as in MASPO, Sec. 3. Raising low lifts
-    the value of the negative tokens that it clips and so never the share: where the highest high
-    does not reach the target, low goes to its maximum. A mini-batch without any loss keeps the
-    starts, and so does a bound whose maximum is not above its start. The authors' public code
-    raises low first, compares P / N with the target, leaves out pi_old and adds a dual clip at 3;
-    the paper is followed.
+    BAPO (Xi et al. 2025, arXiv 2510.18927). MASPO, Sec. 3, prints the condition with the sum over
+    positive advantages below the line, which no share can be. Raising low lifts the value of the
+    negative tokens that it clips and so never the share: where the highest high does not reach the
+    target, low goes to its maximum. A mini-batch without any loss keeps the starts, and so does a
+    bound whose maximum is not above its start. The authors' public code raises low first, compares
+    P / N with the target, leaves out pi_old and adds a dual clip at 3; the paper is followed.
     """
     highs = _bounds(high_start, high_max, high_step, batch_sums)
     pos, neg = batch_sums[:-1], batch_sums[-1]

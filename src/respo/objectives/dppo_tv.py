@@ -21,8 +21,8 @@ def dppo_tv(
     """Return min(r, ratio_cap), 0 where A > 0 and pi - pi_old > delta_high, or A < 0 and
     pi_old - pi > delta_low.
 
-    DPPO (arXiv 2602.04879), the binary TV mask; the truncation of the ratio is that of Sec. 5.4
-    with the default of verl's `dppo_tv`.
+    DPPO (arXiv 2602.04879), the binary TV mask; the truncation of the ratio is that of Sec. 5.4.
+    verl's `dppo_tv` falls back to a cap of 20, though its actor's own default, 3, goes before.
     """
     ratio_BT = log_ratio_BT.exp()
     if ratio_cap is not None:

@@ -16,7 +16,8 @@ def grpo(
     epsilon_high: NonNegative = 0.2,
     dual_clip: AboveOne | None = None,
 ) -> Tensor:
-    """Return r, or 0 where the clip has taken the gradient.
+    """Return r, 0 where A > 0 and r > 1 + epsilon_high, or A < 0 and either r < 1 - epsilon_low or
+    r > dual_clip.
 
     GRPO (Shao et al. 2024), eq. 3 without the KL term. `dual_clip` (Ye et al. 2020) also zeroes
     tokens of negative responses whose ratio exceeds it; the ReSPO paper has none.

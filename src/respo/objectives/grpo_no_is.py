@@ -8,7 +8,7 @@ from respo.objectives.registry import objective
 
 @objective("grpo_no_is")
 def grpo_no_is(advantage_B1: Tensor) -> Tensor:
-    """Return c = 1.
+    """Return 1.
 
     ASPO, Sec. 4.2: all importance ratios fixed to 1. A ratio of 1 is never clipped.
     """

@@ -15,7 +15,7 @@ def gspo(
     epsilon_low: UnitInterval = 3e-4,
     epsilon_high: NonNegative = 4e-4,
 ) -> Tensor:
-    """Return s = W^(1/T), or 0 where the clip has taken the response's gradient.
+    """Return s = W^(1/T), 0 where A > 0 and s > 1 + epsilon_high, or A < 0 and s < 1 - epsilon_low.
 
     GSPO (Zheng et al. 2025), Sec. 4.1; clip range of Sec. 5.1. Each token carries the
     1/T of the gradient of s through the aggregation: averaging over a response's tokens is the

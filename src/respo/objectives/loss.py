@@ -55,7 +55,7 @@ def kl_loss(
     """Return the weighted sum over valid tokens of the k3 estimate of KL(pi || pi_ref), a scalar.
 
     k3 = exp(x) - x - 1 with x = log pi_ref - log pi (Schulman 2020; verl's `low_var_kl`, with its
-    clamps: x to [-20, 20], k3 to [-10, 10]). ASPO, App. A.
+    clamps: x to [-20, 20], k3 to [-10, 10]). ASPO, App. B.
 
     Args:
         log_prob_BT: log pi of the sampled tokens in nats, with gradient.

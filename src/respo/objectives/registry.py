@@ -207,6 +207,8 @@ def _signature(
     parameters: dict[str, Parameter] = {}
     for key, argument in inspect.signature(function).parameters.items():
         if argument.kind is not inspect.Parameter.KEYWORD_ONLY:
+            if key not in INPUTS and argument.default is not argument.empty:
+                raise TypeError(f"objective {name}: {key} is a parameter; write a * before it")
             if key not in INPUTS:
                 raise TypeError(_unknown(f"input of objective {name}", key, INPUTS))
             inputs.append(key)

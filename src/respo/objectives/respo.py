@@ -22,7 +22,10 @@ def respo(
     beta_neg: UnitInterval = 0.5,
     lambda_neg: NonNegative = 2.0,
 ) -> Tensor:
-    """Return phi(W) = phi0 * exp(lambda * (1 - phi0)), phi0 the power mean of 1 and W.
+    """Return phi0 * exp(lambda * (1 - phi0)); alpha, beta and lambda by sign of A.
+
+    phi0 = ((1 - beta) + beta * W^(alpha - 1))^(1 / (alpha - 1)), the power mean of 1 and W;
+    W^beta at alpha = 1.
 
     ReSPO, eq. 9 and 12, App. A. Published: (1 + W)/2 * exp(1 - W) for positive advantages and
     sqrt(W) * exp(2 * (1 - sqrt(W))) for negative ones.

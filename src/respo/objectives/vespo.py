@@ -18,7 +18,7 @@ def vespo(
     beta_neg: NonNegative = 3.0,
     lambda_neg: NonNegative = 2.0,
 ) -> Tensor:
-    """Return phi(W) = W^beta * exp(lambda * (1 - W)).
+    """Return W^beta * exp(lambda * (1 - W)), beta and lambda by sign of A.
 
     VESPO (Shen et al. 2026) with its best sign-specific setting, as the ReSPO paper uses it
     (Tab. 3).

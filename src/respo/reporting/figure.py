@@ -6,6 +6,7 @@ draws any methods of config/methods, and with `--own-methods FOLDER` yours.
 """
 
 import argparse
+import os
 from pathlib import Path
 
 from respo.cli import UserError, command
@@ -23,7 +24,12 @@ def main() -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--study", type=Path, help="folder results/STUDY")
     source.add_argument("--methods", help="names of methods, separated by commas")
-    parser.add_argument("--own-methods", type=Path, help="with --methods: a folder of your own")
+    parser.add_argument(
+        "--own-methods",
+        type=Path,
+        default=os.environ.get("RESPO_METHODS"),
+        help="with --methods: a folder of your own (default: RESPO_METHODS)",
+    )
     parser.add_argument("--out", type=Path, help="with --methods: the file, .png, .pdf or .svg")
     options = parser.parse_args()
     if (options.methods is None) != (options.out is None):

@@ -239,15 +239,22 @@ def test_masked_junk_does_not_matter(junk):
     torch.testing.assert_close(soiled, clean, rtol=0, atol=0)
 
 
-def test_the_advantage_is_that_of_the_first_valid_token():
+def test_the_advantage_is_that_of_the_valid_tokens():
     batch = make_batch()
     batch.mask_BT[:, 0] = False
-    batch.advantage_BT = torch.full((ROWS, WIDTH), 9.0, dtype=torch.float64)
-    batch.advantage_BT[:, 1] = batch.advantage_B
+    everywhere_BT = batch.advantage_B.unsqueeze(1).expand(ROWS, WIDTH)
+    batch.advantage_BT = torch.where(batch.mask_BT, everywhere_BT, 9.0)
     gradient = call("grpo_no_is", batch)[0]
     tokens = batch.mask_BT.sum()
     expected = -batch.advantage_B.unsqueeze(1) * batch.mask_BT / tokens
     torch.testing.assert_close(gradient, expected)
+
+
+def test_advantages_of_tokens_are_refused():
+    batch = make_batch()
+    batch.advantage_BT = torch.randn(ROWS, WIDTH, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"one advantage per response, .*adv_estimator=grpo"):
+        call("grpo_no_is", batch)
 
 
 def test_sums_come_out_as_sums():

@@ -47,7 +47,7 @@ def install(settings_type: type) -> None:
         return output
 
     train_batch.respo = True  # type: ignore[attr-defined]
-    BaseEngine.train_batch = train_batch
+    BaseEngine.train_batch = train_batch  # type: ignore[method-assign, assignment]
 
 
 def informed(

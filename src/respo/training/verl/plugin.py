@@ -36,4 +36,6 @@ from respo.training.verl.settings import config_class
 for _name in objective_names():
     register_policy_loss(loss_mode(_name))(objective_loss(_name))
     _class = config_class(_name, module=__name__)
+    if globals().get(_class.__name__, _class).objective != _name:
+        raise ValueError(f"two objectives would have the class {_class.__name__}; rename {_name}")
     globals()[_class.__name__] = _class

@@ -46,7 +46,17 @@ class ObjectiveConfig(PolicyLossConfig):
 
 
 def config_class(objective: str, module: str) -> type[ObjectiveConfig]:
-    """Return the configuration class of an objective, to stand in `module` (for pickle)."""
+    """Return the configuration class of an objective, to stand in `module` (for pickle).
+
+    Raises:
+        ValueError: a parameter is called like an option that verl has there.
+    """
+    verls = {field.name for field in fields(PolicyLossConfig)}
+    if taken := sorted(verls & parameter_defaults(objective).keys()):
+        raise ValueError(
+            f"objective {objective}: its parameter {taken[0]} is an option of verl's policy_loss "
+            f"already; rename it"
+        )
     parameters = [
         (key, float | None if parameter.optional else float, parameter.default)
         for key, parameter in get(objective).parameters.items()
