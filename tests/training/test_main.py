@@ -20,6 +20,7 @@ from respo.policy import Policy, load_policy, policy_hash, save_policy
 from respo.training.local import __main__ as command_line
 from respo.training.local import device
 from respo.training.local.metrics import METRICS
+from respo.training.lock import this_process
 
 # What does not depend on the kind of network is tested with one kind.
 DENSE = pytest.mark.parametrize("initial", [0], indirect=True, ids=["dense"])
@@ -242,6 +243,8 @@ def test_a_second_trainer_waits_and_then_has_nothing_to_do(
     before = (run / "train.json").read_text()
     with (run / ".lock").open("r+") as holder:  # the first trainer, still at work
         fcntl.flock(holder, fcntl.LOCK_EX)
+        holder.write(f"{this_process()}\n")
+        holder.flush()
         second = start()
         assert second.stderr is not None
         waiting = second.stderr.readline()
