@@ -65,9 +65,13 @@ def main() -> None:
     )
     parser.add_argument("--run", type=Path, required=True, help="run folder, with config.yaml")
     parser.add_argument("--nodes", type=int, default=1, help="nodes of the Slurm job (default 1)")
-    parser.add_argument("--silent-minutes", type=float, default=30.0)
-    parser.add_argument("--stuck-minutes", type=float, default=240.0)
-    parser.add_argument("--grace-seconds", type=float, default=60.0)
+    for name, default in (
+        ("silent-minutes", 30.0),
+        ("stuck-minutes", 240.0),
+        ("grace-seconds", 60.0),
+    ):
+        text = f"see above; default {default:g}"
+        parser.add_argument(f"--{name}", type=float, default=default, help=text)
     parser.add_argument("command", nargs="+", help="what trains, after --")
     options = parser.parse_args()
     run: Path = options.run
