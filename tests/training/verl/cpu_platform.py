@@ -16,15 +16,30 @@ sys.modules["trl"] = None
 
 
 class NoDevice(types.ModuleType):
-    """Takes the place of torch.cuda: every function exists and returns 0."""
+    """Takes the place of torch.cuda: every other function exists and returns 0."""
 
     def mem_get_info(self):
-        return 0, 0
+        return 8 << 30, 8 << 30
+
+    def get_device_name(self):
+        return "CPU"
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *_, **__: 0
+
+
+init_process_group = torch.distributed.init_process_group
+
+
+def init_one_backend(backend=None, *args, **given):
+    """verl names the backend of CPUs and that of its devices, which are the same here."""
+    backend = "gloo" if backend == "cpu:gloo,cpu:gloo" else backend
+    return init_process_group(backend, *args, **given)
+
+
+torch.distributed.init_process_group = init_one_backend
 
 
 def constant(value):
@@ -40,7 +55,7 @@ class CpuPlatform(PlatformBase):
     device_count = constant(1)
     communication_backend_name = constant("gloo")
     visible_devices_envvar = constant("VISIBLE_CPUS")
-    ray_resource_name = constant("CPU")
+    ray_resource_name = constant("GPU")
     ray_noset_envvars = constant([])
     get_device_capability = constant((None, None))
     is_ipc_supported = constant(False)
