@@ -15,7 +15,7 @@ from respo.config.schema import InitialConfig, RunConfig
 from respo.config.yaml import canonical
 from respo.files import read_json, sha256_of
 from respo.policy import Policy, forward, policy_hash
-from respo.training.local import lock
+from respo.training import lock
 from respo.training.local import warm_start as module
 from respo.training.local.optimizer import AdamW
 from respo.training.local.prompts import Prompts
