@@ -88,6 +88,46 @@ def test_code_hash_follows_files_beside_it(own_folder, line):
     assert code_hash("outer") != before
 
 
+@pytest.mark.parametrize("line", ["from .sub.deep import half", "from respo_own.sub import deep"])
+def test_code_hash_follows_files_in_folders_beside_it(own_folder, line):
+    (own_folder / "sub").mkdir()
+    (own_folder / "sub" / "deep.py").write_text("half = 0.5\n")
+    init = own_folder / "sub" / "__init__.py"
+    init.write_text("from . import deep\n")
+    (own_folder / "outer.py").write_text(OUTER.format(line=line))
+    hashes = [code_hash("outer")]
+    (own_folder / "sub" / "deep.py").write_text("half = 0.25\n")
+    hashes.append(code_hash("outer"))
+    init.write_text("from . import deep\n\nhalf = 1\n")
+    hashes.append(code_hash("outer"))
+    assert len(set(hashes)) == 3
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from .maker import make\nobjective('outer')(make(0.5))\n",
+        "from .maker import half_of\n\n\n@objective('outer')\n@half_of\n"
+        "def outer(log_ratio_BT):\n    return 0.5 * log_ratio_BT\n",
+    ],
+)
+def test_code_hash_follows_the_file_that_registers(own_folder, source):
+    (own_folder / "maker.py").write_text(
+        "import functools\n\n\n"
+        "def make(factor):\n"
+        "    def scaled(log_ratio_BT):\n        return factor * log_ratio_BT\n\n    return scaled\n"
+        "\n\ndef half_of(function):\n"
+        "    @functools.wraps(function)\n"
+        "    def half(log_ratio_BT):\n        return function(log_ratio_BT) / 2\n\n"
+        "    return half\n"
+    )
+    head = "from respo.objectives.registry import objective\n"
+    (own_folder / "outer.py").write_text(head + source)
+    before = code_hash("outer")
+    (own_folder / "outer.py").write_text(head + source.replace("0.5", "0.7"))
+    assert code_hash("outer") != before
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -80,16 +80,21 @@ def test_files_of_editors_are_passed_over(own_folder):
     [
         ("def broken(:\n", "mine.py: SyntaxError"),
         ("import no_such_module\n", "mine.py: ModuleNotFoundError"),
+        (b"# caf\xe9\n", "mine.py: (SyntaxError|UnicodeDecodeError): .*; mend the file"),
         ("raise SystemExit(7)\n", "mine.py: SystemExit: 7; mend the file"),
         (OBJECTIVE.replace('"mine"', '"grpo"'), "'grpo' is already defined in .*grpo.py"),
         (OBJECTIVE.replace('"mine"', "5"), "mine.py: TypeError: objective 5: a name is letters"),
     ],
 )
-def test_a_bad_file_is_named_each_time(own_folder, source, message):
-    (own_folder / "mine.py").write_text(source)
+def test_a_bad_file_is_named_each_time(own_folder, monkeypatch, source, message):
+    text = source if isinstance(source, bytes) else source.encode()
+    (own_folder / "mine.py").write_bytes(text)
+    (own_folder / "good.py").write_text(OBJECTIVE.replace('"mine"', '"good"'))
     for _ in range(2):
         with pytest.raises(ValueError, match=message):
             objectives.objective_names()
+    monkeypatch.delenv("RESPO_METHODS")
+    assert "good" not in objectives.objective_names()
 
 
 def test_a_missing_folder_is_told(own_folder):

@@ -207,7 +207,7 @@ def test_a_default_outside_its_range_is_refused():
         registry._describe("ratio", ratio)
 
 
-@pytest.mark.parametrize("reserved", ["name", "advantage_B", "mask_BT", "loss_mode", "parameters"])
+@pytest.mark.parametrize("reserved", ["name", "advantage_B", "mask_BT", "loss_mode", "sign"])
 def test_parameters_that_are_handed_on_beside_others(reserved):
     source = f"def ratio(log_ratio_BT, *, {reserved}: NonNegative = 1.0): return log_ratio_BT"
     scope = {"NonNegative": NonNegative}

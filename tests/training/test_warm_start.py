@@ -144,8 +144,10 @@ def test_a_second_start_waits_and_then_has_nothing_to_do(
 ) -> None:
     module.main()
     before = (out / "initial.json").read_text()
-    with (out / ".lock").open() as holder:  # the first start, still at work
+    with (out / ".lock").open("r+") as holder:  # the first start, still at work
         fcntl.flock(holder, fcntl.LOCK_EX)
+        holder.write(lock.this_process())
+        holder.flush()
         # It is done while the second one waits.
         monkeypatch.setattr(lock.time, "sleep", lambda seconds: fcntl.flock(holder, fcntl.LOCK_UN))
         module.main()

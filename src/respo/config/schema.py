@@ -55,8 +55,8 @@ Coefficient = Annotated[float, Field(ge=0, le=1e6)]
 Penalty = Annotated[float, Field(gt=0, le=1e6)]
 # As many rounds as anybody would wait for.
 Rounds = Annotated[int, Field(ge=0, le=1000)]
-# matplotlib and LaTeX take what stands between dollar signs for a formula.
-Label = Annotated[str, Field(min_length=1, pattern=r"^[^$]*$")]
+# One line of a table; matplotlib takes what stands between dollar signs for a formula.
+Label = Annotated[str, Field(pattern=r"^[^\s$|]([^$|\n\r\t]*[^\s$|])?$")]
 WholeNumber = Annotated[int, Field(ge=0)]
 # `key=value`, `+key=value`, `++key=value` or `~key`, as Hydra reads them.
 VerlOverrides = list[

@@ -71,6 +71,8 @@ def bapo(
     P / N with the target, leaves out pi_old and adds a dual clip at 3; the paper is followed.
     """
     highs = _bounds(high_start, high_max, high_step, batch_sums)
+    if len(batch_sums) != len(highs) + 1:
+        raise ValueError(f"bapo: {len(batch_sums)} batch_sums, expected {len(highs) + 1}")
     pos, neg = batch_sums[:-1], batch_sums[-1]
     reached = pos >= target * (pos + neg)
     if reached.any():

@@ -53,8 +53,8 @@ def coefficients(
         raise ValueError(f"{name} takes no batch_sums")
     coefficient = tensors.apply(objective.function, objective.inputs, values)
     rows, width = log_ratio_BT.shape
-    shape = getattr(coefficient, "shape", None)
-    if shape not in ((rows, width), (rows, 1)) or not coefficient.is_floating_point():
+    fits = isinstance(coefficient, Tensor) and coefficient.is_floating_point()
+    if not fits or coefficient.shape not in ((rows, width), (rows, 1)):
         raise ValueError(
             f"objective {name}: it must return real numbers of shape (B, T) or (B, 1), here "
             f"{(rows, width)} or {(rows, 1)}, not {_told(coefficient)}"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from respo.objectives import registry
 from respo.objectives.own import PACKAGE as OWN_PACKAGE
+from respo.objectives.own import own_folder
 
 FOLDER = Path(__file__).parent
 # What is between a log-ratio and a gradient for every objective.
@@ -27,13 +28,16 @@ def code_hash(name: str) -> str:
     uses.
     """
     sources: dict[Path, str] = {}
-    to_read = [Path(inspect.getfile(registry.get(name).function)), *SHARED]
+    objective = registry.get(name)
+    to_read = [Path(inspect.getfile(inspect.unwrap(objective.function))), *SHARED]
+    if objective.registered_in:
+        to_read.append(objective.registered_in)
     while to_read:
         path = to_read.pop()
         if path not in sources and path not in NO_FORMULA:
             sources[path] = importlib.util.decode_source(path.read_bytes())
             if path not in SHARED:
-                to_read += _imported(sources[path], path.parent)
+                to_read += _imported(sources[path], path)
     hashes = sorted(f"{path.name} {source_hash(source)}" for path, source in sources.items())
     return hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:12]
 
@@ -49,23 +53,29 @@ def source_hash(source: str) -> str:
     return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()[:12]
 
 
-def _imported(source: str, folder: Path) -> Iterator[Path]:
-    """Yield the files of this package and of `folder` that a source imports."""
-    packages = {__package__: FOLDER, OWN_PACKAGE: folder}
-    for name in _imported_names(ast.parse(source)):
-        for package, where in packages.items():
-            if name.startswith(f"{package}."):
-                path = where / f"{name.removeprefix(f'{package}.').partition('.')[0]}.py"
-                if path.is_file():
-                    yield path
-
-
-def _imported_names(tree: ast.AST) -> Iterator[str]:
-    """Yield the full names of everything that is imported, be it a module or in one."""
-    for node in ast.walk(tree):
+def _imported(source: str, path: Path) -> Iterator[Path]:
+    """Yield the files of this package and of the user's folder that a source imports."""
+    packages = {str(__package__): FOLDER, OWN_PACKAGE: own_folder()}
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            named = [(0, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            # Only a file of one's own has another beside it to import relatively.
-            module = f"{OWN_PACKAGE}.{node.module or ''}" if node.level else node.module or ""
-            yield from (f"{module.rstrip('.')}.{alias.name}" for alias in node.names)
+            module = f"{node.module}." if node.module else ""
+            named = [(node.level, f"{module}{alias.name}") for alias in node.names]
+        else:
+            continue
+        for level, name in named:
+            if level:
+                yield from _files(path.parents[level - 1], name)
+            for package, folder in packages.items():
+                if not level and folder and name.startswith(f"{package}."):
+                    yield from _files(folder, name.removeprefix(f"{package}."))
+
+
+def _files(folder: Path, name: str) -> Iterator[Path]:
+    """Yield the files that importing `name`, a module or what is in one, reads below a folder."""
+    for part in name.split("."):
+        for path in (folder / f"{part}.py", folder / part / "__init__.py"):
+            if path.is_file():
+                yield path
+        folder = folder / part

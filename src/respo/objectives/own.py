@@ -5,6 +5,7 @@ The folder is imported as the package `respo_own`, so that a file can use anothe
 """
 
 import importlib
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -51,6 +52,7 @@ def import_own(folder: Path) -> None:
 
 def _import_file(path: Path) -> None:
     try:
+        importlib.util.decode_source(path.read_bytes())  # comments, too, must be readable
         importlib.import_module(f"{PACKAGE}.{path.stem}")
     except (Exception, SystemExit) as error:
         raise ValueError(f"{path}: {type(error).__name__}: {error}; mend the file") from error

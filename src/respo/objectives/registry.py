@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,8 @@ INPUTS = (
 SEQUENCE_LEVEL = {"mean_log_ratio_B1", "log_weight_B1"}
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 # Parameters are handed on beside these.
-RESERVED = {*INPUTS, "name", "advantage_B", "objective", "parameters", "loss_mode"}
+RESERVED = {*INPUTS, "name", "advantage_B", "objective", "parameters", "loss_mode", "cls"}
+RESERVED |= {"sign", "log_w", "log_ratio", "log_old", "prob", "prob_old"}
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Objective:
     parameters: dict[str, Parameter]
     sums: Callable[..., Tensor] | None
     sums_inputs: tuple[str, ...]
+    registered_in: Path | None
 
 
 _OBJECTIVES: dict[str, Objective] = {}
@@ -94,7 +97,9 @@ def objective(
         known = _OBJECTIVES.get(name)
         if known and _identity(known.function) != _identity(function):
             raise TypeError(f"objective {name!r} is already defined in {_source(known.function)}")
-        _OBJECTIVES[name] = _describe(name, function, sums)
+        # Not the file of the function, which may be made or wrapped elsewhere.
+        caller = Path(sys._getframe(1).f_code.co_filename)
+        _OBJECTIVES[name] = _describe(name, function, sums, caller)
         return function
 
     return register
@@ -171,20 +176,28 @@ def _import_configured() -> None:
     folder = own_folder()
     if folder == _imported_folder:
         return
-    for name, known in list(_OBJECTIVES.items()):
-        if known.function.__module__.startswith(f"{OWN_PACKAGE}."):
-            del _OBJECTIVES[name]
+    _forget_own()
     _imported_folder = folder  # first: the files may ask for objectives themselves
     try:
         if folder is not None:
             import_own(folder)
-    except ValueError:
+    except BaseException:
+        _forget_own()
         _imported_folder = None
         raise
 
 
+def _forget_own() -> None:
+    for name, known in list(_OBJECTIVES.items()):
+        if known.function.__module__.startswith(f"{OWN_PACKAGE}."):
+            del _OBJECTIVES[name]
+
+
 def _describe(
-    name: str, function: Callable[..., Tensor], sums: Callable[..., Tensor] | None = None
+    name: str,
+    function: Callable[..., Tensor],
+    sums: Callable[..., Tensor] | None = None,
+    registered_in: Path | None = None,
 ) -> Objective:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise TypeError(f"objective {name!r}: a name is letters, digits, '_' and '-'")
@@ -196,7 +209,7 @@ def _describe(
         raise TypeError(
             f"objective {name}: batch_sums and the function that makes them belong together"
         )
-    return Objective(function, inputs, parameters, sums, sums_inputs)
+    return Objective(function, inputs, parameters, sums, sums_inputs, registered_in)
 
 
 def _signature(

@@ -34,7 +34,8 @@ class Rows:
         old_log_prob_BT = old_log_prob.to(dtype).masked_fill(~mask_BT, 0.0)
         log_ratio_BT = log_prob.to(dtype).masked_fill(~mask_BT, 0.0) - old_log_prob_BT
         first_B1 = mask_BT.int().argmax(dim=1, keepdim=True)
-        advantage_B = advantages.to(dtype).gather(1, first_B1).squeeze(1)
+        advantages = advantages.to(dtype)
+        advantage_B = advantages.gather(1, first_B1).squeeze(1)
         advantage_B = advantage_B.masked_fill(~mask_BT.any(dim=1), 0.0)
         if ((advantages != advantage_B.unsqueeze(1)) & mask_BT).any():
             raise ValueError(

@@ -37,5 +37,9 @@ for _name in objective_names():
     register_policy_loss(loss_mode(_name))(objective_loss(_name))
     _class = config_class(_name, module=__name__)
     if globals().get(_class.__name__, _class).objective != _name:
-        raise ValueError(f"two objectives would have the class {_class.__name__}; rename {_name}")
+        _other = globals()[_class.__name__].objective
+        raise ValueError(
+            f"the objectives {_other} and {_name} would both have the class {_class.__name__}; "
+            f"rename yours"
+        )
     globals()[_class.__name__] = _class
