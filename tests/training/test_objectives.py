@@ -18,7 +18,7 @@ class NoInterrupt(Interrupt):
     """Never asked to stop; leaves the signal handlers of the test process alone."""
 
     def __init__(self) -> None:
-        self._signal = None
+        self.number = None
 
 
 @pytest.mark.parametrize("initial", [0], indirect=True, ids=["dense"])

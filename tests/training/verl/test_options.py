@@ -78,6 +78,7 @@ def test_the_mixture_of_experts_of_the_respo_study(values):
     buffer = "+reward.reward_kwargs.overlong_buffer_cfg"
     assert {
         "model_engine": "megatron",
+        f"{ACTOR}.optim.use_checkpoint_opt_param_scheduler": "True",
         f"{ACTOR}.megatron.tensor_model_parallel_size": "2",
         f"{ACTOR}.megatron.expert_model_parallel_size": "8",
         f"{ACTOR}.megatron.expert_tensor_parallel_size": "1",

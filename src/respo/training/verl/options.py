@@ -198,6 +198,8 @@ def _parallelism(model: VerlPolicy, resources: VerlResources) -> Options:
     # mbridge; Megatron-Bridge, verl's default, is not to be had from the package index.
     yield f"{megatron}.use_mbridge", True
     yield f"{megatron}.vanilla_mbridge", True
+    # Or the warm-up begins again where a run is continued.
+    yield f"{ACTOR}.optim.use_checkpoint_opt_param_scheduler", True
 
 
 def _trainer(run: RunConfig, resources: VerlResources, paths: Paths) -> Options:
