@@ -158,9 +158,9 @@ class Training:
         reader.start()
         hangs = self._watch(process, interrupt)
         if hangs:
-            self._raise_hang(hangs)
+            self._raise_hang(hangs, reader)
         if interrupt.asked:
-            return self._interrupt(process, interrupt)
+            return self._interrupt(process, interrupt, reader)
         code = process.wait()
         end_descendants(os.getpid(), CLEAN_UP_SECONDS)
         reader.join(timeout=CLEAN_UP_SECONDS)
@@ -222,10 +222,11 @@ class Training:
                 return f"made no policy update for {_minutes(self.limits.stuck)}"
         return ""
 
-    def _raise_hang(self, what: str) -> None:
+    def _raise_hang(self, what: str, reader: threading.Thread) -> None:
         folder = self.run / "stacks"
         written = dump_stacks(descendants(os.getpid()), folder)
         end_descendants(os.getpid())
+        reader.join(timeout=CLEAN_UP_SECONDS)  # the message comes after the last output
         stacks = (
             f"what its processes were doing is in {folder}"
             if written
@@ -234,7 +235,9 @@ class Training:
         where = self._where(self._update())
         raise UserError(f"{self.run}: the trainer {what} and was killed; {stacks}. {where}")
 
-    def _interrupt(self, process: subprocess.Popen, interrupt: Interrupt) -> int:
+    def _interrupt(
+        self, process: subprocess.Popen, interrupt: Interrupt, reader: threading.Thread
+    ) -> int:
         """Pass the signal on to the command, wait for it, and exit as shells expect."""
         assert interrupt.number is not None
         process.send_signal(interrupt.number)
@@ -247,6 +250,7 @@ class Training:
                 file=sys.stderr,
             )
         end_descendants(os.getpid())
+        reader.join(timeout=CLEAN_UP_SECONDS)
         print(f"{self.run}: stopped. {self._where(self._update())}", file=sys.stderr)
         return 128 + interrupt.number
 
