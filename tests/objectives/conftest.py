@@ -1,12 +1,14 @@
-"""Random mini-batches, and the two gradients whose equality the tests of each objective assert."""
+"""Random mini-batches, the two gradients whose equality the tests assert, one objective more."""
 
 import math
+import sys
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from respo.objectives import coefficients, policy_loss, token_weights
+import respo.objectives as objectives
+from respo.objectives import coefficients, policy_loss, registry, token_weights
 
 
 def make_batch(responses=24, width=12, spread=0.3, seed=0, dtype=torch.float64):
@@ -98,3 +100,28 @@ def lab():
         assert_gradient=assert_gradient,
         clipped_surrogate=clipped_surrogate,
     )
+
+
+NEW_OBJECTIVE = '''"""A new objective."""
+
+from respo.objectives.parameters import NonNegative
+from respo.objectives.registry import objective
+
+
+@objective("scaled_ratio")
+def scaled_ratio(log_ratio_BT, *, scale: NonNegative = 2.0):
+    """Return scale * r."""
+    return scale * log_ratio_BT.exp()  # linear
+'''
+
+
+@pytest.fixture
+def new_objective(tmp_path, monkeypatch):
+    """One more file in the folder of objectives, and nothing else."""
+    monkeypatch.setattr(objectives, "__path__", [*objectives.__path__, str(tmp_path)])
+    monkeypatch.setattr(registry, "_OBJECTIVES", dict(registry._OBJECTIVES))
+    file = tmp_path / "scaled_ratio.py"
+    file.write_text(NEW_OBJECTIVE)
+    registry.import_modules(objectives)
+    yield file
+    del sys.modules["respo.objectives.scaled_ratio"], objectives.scaled_ratio

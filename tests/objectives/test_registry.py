@@ -84,31 +84,6 @@ def test_check_parameters_completes_with_the_defaults():
     assert check_parameters("grpo", {"dual_clip": None})["dual_clip"] is None
 
 
-NEW_OBJECTIVE = '''"""A new objective."""
-
-from respo.objectives.parameters import NonNegative
-from respo.objectives.registry import objective
-
-
-@objective("scaled_ratio")
-def scaled_ratio(log_ratio_BT, *, scale: NonNegative = 2.0):
-    """Return scale * r."""
-    return scale * log_ratio_BT.exp()  # linear
-'''
-
-
-@pytest.fixture
-def new_objective(tmp_path, monkeypatch):
-    """One more file in the folder of objectives, and nothing else."""
-    monkeypatch.setattr(objectives, "__path__", [*objectives.__path__, str(tmp_path)])
-    monkeypatch.setattr(registry, "_OBJECTIVES", dict(registry._OBJECTIVES))
-    file = tmp_path / "scaled_ratio.py"
-    file.write_text(NEW_OBJECTIVE)
-    registry.import_modules(objectives)
-    yield file
-    del sys.modules["respo.objectives.scaled_ratio"], objectives.scaled_ratio
-
-
 @pytest.mark.usefixtures("new_objective")
 def test_a_new_objective_is_one_new_file():
     assert "scaled_ratio" in objectives.objective_names()
