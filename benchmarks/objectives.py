@@ -13,7 +13,6 @@ diagnostics to functions of their own, which the rows `with diagnostics` include
 """
 
 import os
-import platform
 import time
 import warnings
 from collections.abc import Callable
@@ -23,6 +22,7 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler's own messages
 
 import torch
 import yaml
+from machine import machine
 from torch.profiler import ProfilerActivity, profile
 
 from respo.objectives import (
@@ -161,13 +161,6 @@ def main() -> None:
                 f"{name:22s} {best[name]:9.1f} {best[name] / time_of:11.2f} {memory[name]:6.1f} "
                 f"{memory[name] / memory_of:13.2f}"
             )
-
-
-def machine() -> str:
-    names = Path("/proc/cpuinfo")
-    lines = names.read_text().splitlines() if names.exists() else []
-    cpu = next((line.split(": ")[1] for line in lines if line.startswith("model name")), "")
-    return f"{platform.system()} {platform.machine()} {cpu}, {torch.get_num_threads()} thread"
 
 
 if __name__ == "__main__":

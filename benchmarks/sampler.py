@@ -11,7 +11,6 @@ little.
 
 import dataclasses
 import functools
-import platform
 import random
 import tempfile
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import torch
 import transformers
+from machine import machine
 
 from respo.config.schema import Architecture
 from respo.policy import Policy, create_policy, sample, save_policy
@@ -109,13 +109,6 @@ def race(*contestants: Callable[[], int]) -> list[float]:
             if number:
                 best[i] = max(best[i], tokens / (time.process_time() - start))
     return best
-
-
-def machine() -> str:
-    names = Path("/proc/cpuinfo")
-    lines = names.read_text().splitlines() if names.exists() else []
-    cpu = next((line.split(": ")[1] for line in lines if line.startswith("model name")), "")
-    return f"{platform.system()} {platform.machine()} {cpu}, {torch.get_num_threads()} thread"
 
 
 if __name__ == "__main__":

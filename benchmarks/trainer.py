@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 import transformers
+from machine import machine
 
 from respo import objectives
 from respo.config.schema import RunConfig
@@ -78,7 +79,7 @@ def main() -> None:
         theirs, trl_version = run_trl(Path(folder) / "trl", config, weights, prompts)
     print(
         f"torch {torch.__version__}, transformers {transformers.__version__}, TRL {trl_version}, "
-        f"Python {platform.python_version()}, {processor()}, one thread, {ours.updates} updates"
+        f"Python {platform.python_version()}, {machine()}, {ours.updates} updates"
     )
     print(ours.line("ours"))
     print(theirs.line("TRL"))
@@ -222,12 +223,6 @@ def run_config(updates: int) -> RunConfig:
             "train_data": {"source": "chain", "operators": [1, 8], "rows": 2048, "seed": 0},
         }
     )
-
-
-def processor() -> str:
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text().splitlines() if path.exists() else []
-    return next((line.split(": ")[1] for line in lines if line.startswith("model name")), "CPU")
 
 
 if __name__ == "__main__":
