@@ -1,0 +1,49 @@
+"""`config/config.yaml`."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from respo.config.schema.types import (
+    Name,
+    Strict,
+)
+
+
+class Settings(Strict):
+    """`config/config.yaml`: which study runs and where. `--config key=value` overrides a key."""
+
+    study: Name = Field(description="the study to run: a file of config/studies")
+    results: str = Field(
+        default="results",
+        # Snakemake reads braces as wildcards.
+        pattern=r"^[^{}\x00-\x1f]+$",
+        description="the folder that all results go to",
+    )
+    device: str = Field(
+        default="cpu",
+        pattern=r"^(cpu|cuda(:\d+)?)$",
+        description="where local training and sampling run: `cpu`, `cuda` or `cuda:1`",
+    )
+    hub_cache: str | None = Field(
+        default=None,
+        min_length=1,
+        description="the folder of files from the Hugging Face hub, see `python -m "
+        "respo.data.prefetch`; left out: HF_HUB_CACHE, or that of huggingface_hub",
+    )
+    own_methods: str | None = Field(
+        default=None,
+        pattern=r"^[^{}\x00-\x1f]+$",
+        description="a folder of your own: its `NAME.yaml` are methods that join the study, its "
+        "`*.py` their objectives",
+    )
+
+    @property
+    def own_methods_folder(self) -> Path | None:
+        """The folder, with the home folder written out."""
+        return Path(self.own_methods).expanduser() if self.own_methods else None
+
+    @property
+    def hub_cache_folder(self) -> Path | None:
+        """The absolute path of the folder."""
+        return Path(self.hub_cache).expanduser().absolute() if self.hub_cache else None

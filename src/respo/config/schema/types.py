@@ -1,0 +1,63 @@
+"""The types that keys of several files share."""
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+
+T = TypeVar("T")
+
+NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+
+
+def _distinct(values: list[T]) -> list[T]:
+    """Refuse a list that names something twice."""
+    twice = [value for i, value in enumerate(values) if value in values[:i]]
+    if twice:
+        raise ValueError(f"{twice[0]!r} stands twice; name each once")
+    return values
+
+
+def _scalar(value: Any) -> Any:
+    """Refuse lists and mappings; the objective itself checks type and range."""
+    if isinstance(value, list | dict):
+        raise ValueError(f"{value!r} is not allowed; write a single value")
+    return value
+
+
+Name = Annotated[
+    str, Field(pattern=f"^{NAME_PATTERN}$", max_length=100, description="a file name without .yaml")
+]
+Names = Annotated[list[Name], Field(min_length=1), AfterValidator(_distinct)]
+Positive = Annotated[int, Field(ge=1)]
+Counts = Annotated[list[Positive], Field(min_length=1), AfterValidator(_distinct)]
+Seeds = Annotated[
+    list[Annotated[int, Field(ge=0, lt=2**31)]], Field(min_length=1), AfterValidator(_distinct)
+]
+# Tables and figures carry the papers' own numbers.
+TableId = Literal["respo/table1"]
+FigureId = Literal["respo/fig1", "respo/fig3", "aspo/fig4"]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+# Far beyond anything sensible, and far from where float32 overflows.
+Coefficient = Annotated[float, Field(ge=0, le=1e6)]
+Penalty = Annotated[float, Field(gt=0, le=1e6)]
+# As many rounds as anybody would wait for.
+Rounds = Annotated[int, Field(ge=0, le=1000)]
+# One line of a table; matplotlib takes what stands between dollar signs for a formula.
+Label = Annotated[str, Field(pattern=r"^[^\s$|]([^$|\n\r\t]*[^\s$|])?$")]
+WholeNumber = Annotated[int, Field(ge=0)]
+# `key=value`, `+key=value`, `++key=value` or `~key`, as Hydra reads them.
+VerlOverrides = list[
+    Annotated[str, Field(pattern=r"^((\+{0,2})[A-Za-z_][\w.@/]*=.*|~[A-Za-z_][\w.@/]*)$")]
+]
+Scalar = Annotated[
+    Any,
+    AfterValidator(_scalar),
+    WithJsonSchema({"type": ["number", "boolean", "string", "null"]}),
+]
+
+
+class Strict(BaseModel):
+    """Unknown keys and values of another type are errors, never coerced."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
