@@ -6,12 +6,13 @@ and its generation is several times slower on small models (``benchmarks/sampler
 logits and gradients equal to those of transformers' classes.
 """
 
-from respo.policy.checkpoint import load_policy, policy_hash, save_policy, text_files
+from respo.policy.checkpoint import load_policy, save_policy, text_files
 from respo.policy.create import create_policy
 from respo.policy.sampler import Samples, sample
 from respo.policy.sequences import forward, forward_with_routes, token_log_probs
 from respo.policy.tokenizer import Tokenizer, character_tokenizer
 from respo.policy.weights import Policy
+from respo.weight_files import policy_hash
 
 __all__ = [
     "Policy",

@@ -1,6 +1,5 @@
 """A policy as a folder in Hugging Face format."""
 
-import hashlib
 import json
 import os
 import re
@@ -17,11 +16,11 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from respo.cli import UserError
-from respo.files import read_json, sha256_of
+from respo.files import read_json
 from respo.policy.tokenizer import load_tokenizer
 from respo.policy.weights import Policy, expected_shapes
+from respo.weight_files import WEIGHTS, weight_files
 
-WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 EXPERT = re.compile(r"(.*\.mlp\.experts)\.(\d+)\.(gate|up|down)_proj\.weight")
 # What `network` takes for granted; a checkpoint that says otherwise is not read wrongly.
 ASSUMED: dict[str, Any] = {
@@ -72,7 +71,7 @@ def load_policy(folder: Path, device: str | torch.device = "cpu") -> Policy:
     """
     config = _read_config(folder / "config.json")
     loaded: dict[str, Tensor] = {}
-    for path in _weight_files(folder):
+    for path in weight_files(folder):
         try:
             loaded |= safetensors.torch.load_file(path)
         except FileNotFoundError:
@@ -90,16 +89,6 @@ def load_policy(folder: Path, device: str | torch.device = "cpu") -> Policy:
     _check_weights(folder, weights, expected_shapes(config))
     weights = {name: w.to(device=device, dtype=torch.float32) for name, w in weights.items()}
     return Policy(config, weights, load_tokenizer(folder))
-
-
-def policy_hash(folder: Path) -> str:
-    """SHA-256 of the weights file; of several, the SHA-256 of their hashes in order of name.
-
-    Raises:
-        UserError: the folder has no weights.
-    """
-    hashes = [sha256_of(path) for path in _weight_files(folder)]
-    return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
 @contextmanager
@@ -171,17 +160,6 @@ def fuse_experts(weights: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _json(value: Any) -> bytes:
     return (json.dumps(value, indent=2) + "\n").encode()
-
-
-def _weight_files(folder: Path) -> list[Path]:
-    """The weights file, or the parts that an index names."""
-    if (folder / INDEX).exists() and not (folder / WEIGHTS).exists():
-        index = read_json(folder / INDEX)
-        try:
-            return sorted({folder / name for name in index["weight_map"].values()})
-        except (KeyError, TypeError, AttributeError):
-            raise UserError(f"{folder / INDEX}: weight_map is missing or not a map") from None
-    return [folder / WEIGHTS]
 
 
 def _read_config(path: Path) -> dict[str, Any]:
