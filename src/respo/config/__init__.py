@@ -1,10 +1,12 @@
 """The study as data: schema, loading, the grid of runs and their paths."""
 
 from respo.config.load import (
+    load_cluster,
     load_data_config,
     load_initial_config,
     load_methods,
     load_model,
+    load_published_config,
     load_resolved_study,
     load_run_config,
     load_settings,
@@ -17,10 +19,12 @@ from respo.config.study import ResolvedStudy, Run
 __all__ = [
     "ResolvedStudy",
     "Run",
+    "load_cluster",
     "load_data_config",
     "load_initial_config",
     "load_methods",
     "load_model",
+    "load_published_config",
     "load_resolved_study",
     "load_run_config",
     "load_settings",

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from respo.cli import command
-from respo.config.schema import Benchmark, Dataset, Method, Model, Settings, Study
+from respo.config.schema import Benchmark, Cluster, Dataset, Method, Model, Settings, Study
 from respo.files import write_text
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -20,6 +20,7 @@ CONFIG = Path(__file__).parents[3] / "config"
 # the README.
 KINDS: dict[str, Any] = {
     "settings": Settings,
+    "cluster": Cluster,
     "study": Study,
     "method": Method,
     "model": Model,
@@ -75,6 +76,9 @@ def _rows(schema: dict[str, Any], defs: dict[str, Any], prefix: str) -> list[str
 
 def _nested(field: dict[str, Any], defs: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
     """Return the schema of nested keys and `[]` if there is a list of them."""
+    for option in field.get("anyOf", []):
+        if "$ref" in option:
+            return _nested(option, defs)
     if "$ref" in field:
         target = defs[field["$ref"].rsplit("/", 1)[1]]
         return (target, "") if "properties" in target else (None, "")

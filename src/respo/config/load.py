@@ -6,7 +6,7 @@ once.
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
@@ -19,20 +19,24 @@ from respo.config.schema import (
     NAME_PATTERN,
     Benchmark,
     Chain,
+    Cluster,
     Dataset,
     InitialConfig,
     LocalModel,
     Method,
     Model,
+    PublishedConfig,
     Rows,
     RunConfig,
     Settings,
     Strict,
     Study,
+    Union,
     VerlModel,
+    VllmModel,
     impossible_options,
 )
-from respo.config.study import RESERVED_COLUMN, RESERVED_FOLDERS, ResolvedStudy
+from respo.config.study import BASELINE, RESERVED_COLUMN, RESERVED_FOLDERS, ResolvedStudy
 from respo.config.yaml import NUMBER, read_yaml
 
 M = TypeVar("M", bound=Strict)
@@ -45,13 +49,19 @@ def load_settings(path: Path, overrides: dict[str, Any]) -> Settings:
     return validate(Settings, {**settings, **overrides}, "--config")
 
 
-def load_study(config: Path, name: str, own_methods: Path | None = None) -> ResolvedStudy:
+def load_study(
+    config: Path,
+    name: str,
+    own_methods: Path | None = None,
+    verl_overrides: Sequence[str] = (),
+) -> ResolvedStudy:
     """Read a study and every file that it names.
 
     Args:
         config: the folder with studies/, methods/, models/, datasets/ and benchmarks/.
         name: a file of ``config/studies`` without ``.yaml``.
         own_methods: a folder of further methods, which all join the study.
+        verl_overrides: further options of verl, which join those of the study.
 
     Raises:
         UserError: with all problems of the first bad file.
@@ -60,7 +70,12 @@ def load_study(config: Path, name: str, own_methods: Path | None = None) -> Reso
     study = validate(Study, read_yaml(path), path)
     named = _places(study, "methods", path)
     joining = [n for n in _yaml_files(own_methods) if n not in named] if own_methods else []
-    study = study.model_copy(update={"methods": [*study.methods, *joining]})
+    study = study.model_copy(
+        update={
+            "methods": [*study.methods, *joining],
+            "verl_overrides": [*study.verl_overrides, *verl_overrides],
+        }
+    )
     places = named | dict.fromkeys(joining, str(own_methods))
 
     def load(kind: Any, folder: str, names: dict[str, str]) -> dict[str, Any]:
@@ -69,7 +84,7 @@ def load_study(config: Path, name: str, own_methods: Path | None = None) -> Reso
         files = {n: _named(known, n, place, config / folder) for n, place in names.items()}
         return {n: validate(kind, read_yaml(file), file) for n, file in files.items()}
 
-    models = load(Model, "models", _places(study, "models", path))
+    models = load(Model, "models", _places(study, "models", path) | _baselines(study, path))
     data = {
         m.warm_start.data: f"{config / 'models' / name}.yaml: warm_start.data"
         for name, m in models.items()
@@ -80,10 +95,11 @@ def load_study(config: Path, name: str, own_methods: Path | None = None) -> Reso
         study=study,
         methods=load_methods(config, places, own_methods),
         models=models,
-        datasets=load(Dataset, "datasets", data | {study.train_data: f"{path}: train_data"}),
+        datasets=load(Dataset, "datasets", data | _train_data(study, path)),
         benchmarks=load(Benchmark, "benchmarks", _places(study, "benchmarks", path)),
     )
     _check_names(resolved, path)
+    _check_models(resolved, path)
     _check_runs(resolved, path)
     files = {
         "methods": method_files(config, own_methods),
@@ -170,6 +186,28 @@ def _places(study: Study, key: str, path: Path) -> dict[str, str]:
     return places
 
 
+def _baselines(study: Study, path: Path) -> dict[str, str]:
+    return dict.fromkeys(study.baselines, f"{path}: baselines")
+
+
+def _train_data(study: Study, path: Path) -> dict[str, str]:
+    places = {study.train_data: f"{path}: train_data"}
+    for index, extra in enumerate(study.extra_runs):
+        if extra.train_data:
+            places.setdefault(extra.train_data, f"{path}: extra_runs.{index}.train_data")
+    return places
+
+
+def load_cluster(path: Path) -> Cluster:
+    """Read `config/cluster.yaml`."""
+    return validate(Cluster, read_yaml(path), path)
+
+
+def load_published_config(path: Path) -> PublishedConfig:
+    """Read `config.yaml` of a published model's initial weights."""
+    return validate(PublishedConfig, read_yaml(path), path)
+
+
 def load_resolved_study(path: Path) -> ResolvedStudy:
     """Read `study.yaml` of a results folder."""
     return validate(ResolvedStudy, read_yaml(path), path)
@@ -180,7 +218,7 @@ def load_run_config(path: Path) -> RunConfig:
     return validate(RunConfig, read_yaml(path), path)
 
 
-def load_model(path: Path) -> LocalModel | VerlModel:
+def load_model(path: Path) -> LocalModel | VerlModel | VllmModel:
     """Read a file of ``config/models``."""
     kind: Any = Model  # a union, which is no type
     return validate(kind, read_yaml(path), path)
@@ -191,7 +229,7 @@ def load_initial_config(path: Path) -> InitialConfig:
     return validate(InitialConfig, read_yaml(path), path)
 
 
-def load_data_config(path: Path) -> Chain | Rows:
+def load_data_config(path: Path) -> Chain | Rows | Union:
     """Read the configuration of a training set or benchmark in a results folder."""
     kind: Any = Dataset
     return validate(kind, read_yaml(path), path)
@@ -203,6 +241,18 @@ def _check_names(resolved: ResolvedStudy, path: Path) -> None:
             raise UserError(f"{path}: models: {name!r} is a folder of every study; rename it")
     if RESERVED_COLUMN in resolved.benchmarks:
         raise UserError(f"{path}: benchmarks: {RESERVED_COLUMN!r} is the macro average; rename it")
+    if BASELINE in resolved.methods:
+        raise UserError(f"{path}: methods: {BASELINE!r} stands for models as they come; rename it")
+
+
+def _check_models(resolved: ResolvedStudy, path: Path) -> None:
+    """Refuse runs of models that cannot be trained."""
+    for name in resolved.trained_models():
+        if isinstance(resolved.models[name], VllmModel):
+            raise UserError(
+                f"{path}: models: {name!r} has backend vllm, which is evaluated only; name it "
+                f"under baselines"
+            )
 
 
 def _check_runs(resolved: ResolvedStudy, path: Path) -> None:
@@ -230,6 +280,7 @@ def _check_options(resolved: ResolvedStudy, known: dict[str, dict[str, Path]], p
             return next((f for f, keys in files.items() if keys.get(option) is not None), path)
 
         model = resolved.models[run.model]
+        assert not isinstance(model, VllmModel)  # refused before
         for option, reason in impossible_options(model, training, run.staleness).items():
             raise UserError(f"{source(option)}: {option}: {reason} (model {run.model!r})")
         file = source("overlong_factor")

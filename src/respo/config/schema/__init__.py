@@ -13,11 +13,13 @@ from respo.config.schema.data import (
     RowFields,
     Rows,
     RowsBenchmark,
+    Union,
 )
 from respo.config.schema.methods import Aggregation, Method, Objective, Overrides, RoutingReplay
 from respo.config.schema.models import (
     Architecture,
     Checkpoint,
+    Estimate,
     LengthPenalty,
     LocalModel,
     LocalPolicy,
@@ -28,10 +30,12 @@ from respo.config.schema.models import (
     VerlModel,
     VerlPolicy,
     VerlResources,
+    VllmModel,
+    VllmResources,
     WarmStart,
 )
-from respo.config.schema.runs import InitialConfig, RunConfig, impossible_options
-from respo.config.schema.settings import Settings
+from respo.config.schema.runs import InitialConfig, PublishedConfig, RunConfig, impossible_options
+from respo.config.schema.settings import Cluster, Settings
 from respo.config.schema.studies import Evaluation, ExtraRuns, Optimizer, Study, Training
 from respo.config.schema.types import (
     NAME_PATTERN,
@@ -50,6 +54,7 @@ from respo.config.schema.types import (
     Seeds,
     Strict,
     TableId,
+    Verifier,
     VerlOverrides,
     WholeNumber,
 )
@@ -62,10 +67,12 @@ __all__ = [
     "Chain",
     "ChainBenchmark",
     "Checkpoint",
+    "Cluster",
     "Coefficient",
     "Column",
     "Counts",
     "Dataset",
+    "Estimate",
     "Evaluation",
     "ExtraRuns",
     "FigureId",
@@ -87,6 +94,7 @@ __all__ = [
     "Policy",
     "Positive",
     "PositiveFloat",
+    "PublishedConfig",
     "Resources",
     "Rounds",
     "RoutingReplay",
@@ -101,10 +109,14 @@ __all__ = [
     "Study",
     "TableId",
     "Training",
+    "Union",
+    "Verifier",
     "VerlModel",
     "VerlOverrides",
     "VerlPolicy",
     "VerlResources",
+    "VllmModel",
+    "VllmResources",
     "WarmStart",
     "WholeNumber",
     "impossible_options",

@@ -9,6 +9,7 @@ from respo.config.schema.types import (
     Label,
     Positive,
     Strict,
+    Verifier,
     _distinct,
 )
 
@@ -124,8 +125,26 @@ class Rows(Strict):
         return self
 
 
+class Union(Strict):
+    """Several sets of rows, one after the other."""
+
+    source: Literal["union"] = Field(description="several sets of rows")
+    parts: Annotated[list[Rows], Field(min_length=2)] = Field(
+        description="each with the keys of `source: rows`"
+    )
+    distinct: bool = Field(
+        default=False,
+        description="keep the first copy of a prompt only, and none if the answers differ",
+    )
+
+    @property
+    def local_files(self) -> list[Path]:
+        """The files of this machine."""
+        return [file for part in self.parts for file in part.local_files]
+
+
 # `config/datasets/NAME.yaml`: prompts to train on.
-Dataset = Annotated[Chain | Rows, Field(discriminator="source")]
+Dataset = Annotated[Chain | Rows | Union, Field(discriminator="source")]
 
 
 class Column(Strict):
@@ -133,7 +152,7 @@ class Column(Strict):
 
     label: Label = Field(description="column head in tables and figures")
     samples: Positive = Field(description="K, responses per problem")
-    verifier: Literal["strict_box", "math_verify"] = Field(description="what decides on a response")
+    verifier: Verifier = Field(description="what decides on a response")
 
 
 class ChainBenchmark(Column, Chain):

@@ -94,13 +94,18 @@ class LocalPolicy(Strict):
 
     def impossible_options(self, training: "Training", staleness: int) -> dict[str, str]:
         """Return the options that this trainer does not have, each with the reason and remedy."""
+        problems = {}
         model_type = self.architecture.model_type
-        if training.routing_replay == "none" or model_type == "qwen3_moe":
-            return {}
-        return {
-            "routing_replay": f"{training.routing_replay!r} needs a mixture of experts, and "
-            f"model_type is {model_type!r}; write none or train another model"
-        }
+        if training.routing_replay != "none" and model_type != "qwen3_moe":
+            problems["routing_replay"] = (
+                f"{training.routing_replay!r} needs a mixture of experts, and model_type is "
+                f"{model_type!r}; write none or train another model"
+            )
+        if training.verl_overrides:
+            problems["verl_overrides"] = (
+                f"{training.verl_overrides[0]!r} is for models of backend verl; remove it"
+            )
+        return problems
 
 
 class Checkpoint(Strict):
@@ -199,11 +204,30 @@ class VerlPolicy(Strict):
 Policy = Annotated[LocalPolicy | VerlPolicy, Field(discriminator="backend")]
 
 
+class EvaluationEstimate(Strict):
+    """What an evaluation of the model costs, for `python -m respo.plan`; nothing else reads it."""
+
+    weights_gb: PositiveFloat = Field(description="disk of the weights of a checkpoint, GB")
+    responses_per_second: PositiveFloat = Field(
+        description="responses of an evaluation job per second"
+    )
+
+
+class Estimate(EvaluationEstimate):
+    """What a run of the model costs."""
+
+    update_seconds: PositiveFloat = Field(description="wall time of a policy update, seconds")
+    state_gb: PositiveFloat = Field(description="disk of a state that training continues from, GB")
+
+
 class Resources(Strict):
     """What a training job of the model asks of the machine."""
 
     memory_mb: Positive = Field(description="memory of a training job, MB (of each node)")
     minutes: Positive = Field(description="longest wall time of a training job, minutes")
+    estimate: Estimate | None = Field(
+        default=None, description="what a run costs, for `python -m respo.plan`"
+    )
 
 
 class Parallelism(Strict):
@@ -235,6 +259,9 @@ class VerlResources(Resources):
     )
     rollout_memory: Annotated[float, Field(gt=0, lt=1)] = Field(
         description="share of the GPU memory for vLLM"
+    )
+    keep_last: Positive = Field(
+        default=1, description="states kept to continue from while the run is trained"
     )
     verl_overrides: VerlOverrides = Field(
         default=[], description="further options of verl (Hydra) that only place the work"
@@ -337,4 +364,29 @@ class VerlModel(LengthPenalty, VerlPolicy):
         return problems
 
 
-Model = Annotated[LocalModel | VerlModel, Field(discriminator="backend")]
+class VllmResources(Strict):
+    """What an evaluation job of a published model asks of the machine."""
+
+    gpus: Positive = Field(description="GPUs of a job, all of one node (tensor parallel)")
+    memory_mb: Positive = Field(description="memory of a job, MB")
+    minutes: Positive = Field(description="longest wall time of a job, minutes")
+    estimate: EvaluationEstimate | None = Field(
+        default=None, description="what a job costs, for `python -m respo.plan`"
+    )
+
+
+class VllmModel(Strict):
+    """`config/models/NAME.yaml` with `backend: vllm`: evaluated as it is, never trained."""
+
+    backend: Literal["vllm"] = Field(description="no trainer: a baseline of a study")
+    checkpoint: Checkpoint = Field(description="the weights")
+    thinking: bool | None = Field(
+        description="thinking mode of the chat template; null: it knows none"
+    )
+    max_prompt_tokens: Positive = Field(description="longer prompts are an error")
+    max_response_tokens: Positive = Field(description="responses are cut here and flagged")
+    label: Label = Field(description="name in tables and figures")
+    resources: VllmResources = Field(description="needs of an evaluation job")
+
+
+Model = Annotated[LocalModel | VerlModel | VllmModel, Field(discriminator="backend")]

@@ -6,7 +6,7 @@ from pydantic import model_validator
 
 from respo.config.schema.data import Chain, Dataset
 from respo.config.schema.methods import Objective
-from respo.config.schema.models import LocalPolicy, Policy, VerlPolicy
+from respo.config.schema.models import Checkpoint, LocalPolicy, Policy, VerlPolicy
 from respo.config.schema.studies import Training
 from respo.config.schema.types import Positive, Strict
 
@@ -17,6 +17,12 @@ class InitialConfig(Strict):
     model: LocalPolicy
     # Demonstrations can be written for prompts of the generator only.
     data: Chain
+
+
+class PublishedConfig(Strict):
+    """Where the initial weights of a published model are."""
+
+    checkpoint: Checkpoint
 
 
 class RunConfig(Strict):

@@ -1,13 +1,14 @@
 """`config/config.yaml`."""
 
 from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from respo.config.schema.types import (
-    Name,
-    Strict,
-)
+from respo.config.schema.types import Name, Strict, VerlOverrides, _distinct
+
+# What Slurm takes for a name; it stands in a command line.
+Word = Annotated[str, Field(pattern=r"^[\w.,:@+-]+$")]
 
 
 class Settings(Strict):
@@ -38,6 +39,13 @@ class Settings(Strict):
         "`*.py` their objectives",
     )
 
+    verl_overrides: VerlOverrides = Field(
+        default=[], description="further options of verl for all runs, beside the study's"
+    )
+    loggers: Annotated[list[Literal["wandb", "tensorboard"]], AfterValidator(_distinct)] = Field(
+        default=[], description="where verl reports to as well, by its own loggers"
+    )
+
     @property
     def own_methods_folder(self) -> Path | None:
         """The folder, with the home folder written out."""
@@ -47,3 +55,14 @@ class Settings(Strict):
     def hub_cache_folder(self) -> Path | None:
         """The absolute path of the folder."""
         return Path(self.hub_cache).expanduser().absolute() if self.hub_cache else None
+
+
+class Cluster(Strict):
+    """`config/cluster.yaml`: what Slurm is to be told."""
+
+    account: Word | None = Field(description="who pays; null: your default account")
+    partition: Word | None = Field(description="of jobs without GPUs; null: the default one")
+    gpu_partition: Word | None = Field(description="of jobs with GPUs; null: the default one")
+    gpu_type: Word | None = Field(
+        description="as in `--gres=gpu:h100:8`; null: the cluster has one type"
+    )

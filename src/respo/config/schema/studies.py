@@ -19,6 +19,8 @@ from respo.config.schema.types import (
     Seeds,
     Strict,
     TableId,
+    Verifier,
+    VerlOverrides,
     WholeNumber,
     _distinct,
 )
@@ -71,6 +73,12 @@ class Training(Strict):
         description="experts in an update: the router's own choice, or that of the rollout in the "
         "trainer (`R2`) or the sampler (`R3`); `qwen3_moe` only",
     )
+    reward: Verifier = Field(
+        default="strict_box", description="what decides on a response: +1 if it is right, else -1"
+    )
+    verl_overrides: VerlOverrides = Field(
+        default=[], description="further options of verl (Hydra); models of backend `verl` only"
+    )
     optimizer: Optimizer = Field(description="AdamW")
     checkpoints: Counts = Field(description="updates whose weights are kept for evaluation")
 
@@ -89,6 +97,12 @@ class Evaluation(Strict):
     temperature: PositiveFloat = Field(description="sampling temperature")
     top_p: Annotated[float, Field(gt=0, le=1)] = Field(description="nucleus sampling mass; 1.0 off")
     seed: int = Field(ge=0, lt=2**31, description="seed of the samples")
+    samples: dict[Name, Positive] = Field(
+        default={}, description="K by benchmark; the benchmark's own if left out"
+    )
+    max_response_tokens: Positive | None = Field(
+        default=None, description="responses are cut here; the model's own limit if left out"
+    )
 
 
 class ExtraRuns(Strict):
@@ -98,6 +112,15 @@ class ExtraRuns(Strict):
     staleness: Counts = Field(description="as in the study")
     models: Names | None = Field(default=None, description="the study's models if left out")
     seeds: Seeds | None = Field(default=None, description="the study's seeds if left out")
+    updates: Positive | None = Field(
+        default=None,
+        description="shorter runs: with the checkpoints before it, and that of the last update",
+    )
+    train_data: Name | None = Field(default=None, description="instead of the study's")
+    verl_overrides: VerlOverrides = Field(default=[], description="beside the study's")
+    evaluate: bool = Field(
+        default=True, description="whether the runs are evaluated; needs the study's `updates`"
+    )
 
 
 class Study(Training):
@@ -111,6 +134,9 @@ class Study(Training):
     )
     seeds: Seeds = Field(description="seeds of the runs")
     extra_runs: list[ExtraRuns] = Field(default=[], description="runs beside the grid")
+    baselines: Annotated[list[Name], AfterValidator(_distinct)] = Field(
+        default=[], description="files of config/models that are evaluated without training"
+    )
     train_data: Name = Field(description="a file of config/datasets")
     benchmarks: Names = Field(description="files of config/benchmarks, the columns of the tables")
     evaluation: Evaluation = Field(description="how benchmarks are sampled")
@@ -123,12 +149,28 @@ class Study(Training):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for n in [*self.staleness, *(n for extra in self.extra_runs for n in extra.staleness)]:
-            if self.updates % n:
+        lengths = [(n, self.updates) for n in self.staleness]
+        for extra in self.extra_runs:
+            lengths += [(n, extra.updates or self.updates) for n in extra.staleness]
+        for n, updates in lengths:
+            if updates % n:
                 raise ValueError(
-                    f"staleness: {n} does not divide updates {self.updates}; a rollout batch "
-                    f"would be cut short"
+                    f"staleness: {n} does not divide updates {updates}; a rollout batch would be "
+                    f"cut short"
                 )
+        for extra in self.extra_runs:
+            if extra.updates and extra.updates > self.updates:
+                raise ValueError(
+                    f"extra_runs: updates: {extra.updates} is more than the study's {self.updates}"
+                )
+            if extra.evaluate and extra.updates not in (None, self.updates):
+                raise ValueError(
+                    f"extra_runs: updates: runs of {extra.updates} updates have not the "
+                    f"checkpoints of evaluation.updates; write evaluate: false"
+                )
+        for name in self.evaluation.samples:
+            if name not in self.benchmarks:
+                raise ValueError(f"evaluation.samples: {name!r} is not in benchmarks; remove it")
         for update in self.evaluation.updates:
             if update not in self.checkpoints:
                 raise ValueError(

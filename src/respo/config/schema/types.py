@@ -45,6 +45,7 @@ Penalty = Annotated[float, Field(gt=0, le=1e6)]
 Rounds = Annotated[int, Field(ge=0, le=1000)]
 # One line of a table; matplotlib takes what stands between dollar signs for a formula.
 Label = Annotated[str, Field(pattern=r"^[^\s$|]([^$|\n\r\t]*[^\s$|])?$")]
+Verifier = Literal["strict_box", "math_verify"]
 WholeNumber = Annotated[int, Field(ge=0)]
 # `key=value`, `+key=value`, `++key=value` or `~key`, as Hydra reads them.
 VerlOverrides = list[
