@@ -1,6 +1,8 @@
-"""Runs of the models for verl, made from YAML files as those of a study are."""
+"""Runs of the models for verl, made from YAML files as those of a study are, and CPUs for them."""
 
+import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,39 @@ import yaml
 from respo.config import Run, load_study
 
 CONFIG = Path(__file__).parents[3] / "config"
+HERE = Path(__file__).parent
+ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
+ON_A_CPU = [
+    "trainer.device=cpu",
+    "data.dataloader_num_workers=0",
+    "+actor_rollout_ref.model.override_config.attn_implementation=sdpa",
+    f"{ACTOR}.use_torch_compile=False",
+    f"{ACTOR}.fsdp_config.use_torch_compile=False",
+    f"{ROLLOUT}.enforce_eager=True",
+    f"+{ROLLOUT}.enable_sleep_mode=False",
+    f"{ROLLOUT}.free_cache_engine=False",
+    f"{ROLLOUT}.max_num_seqs=64",
+    f"{ROLLOUT}.load_format=auto",
+    f"{ROLLOUT}.agent.num_workers=1",
+    f"{ROLLOUT}.checkpoint_engine.update_weights_bucket_megabytes=16",
+    "reward.num_workers=1",
+    "transfer_queue.backend.SimpleStorage.num_data_storage_units=1",
+    "ray_kwargs.ray_init.num_cpus=16",
+    "+ray_kwargs.ray_init.num_gpus=1",
+    "+ray_kwargs.ray_init.include_dashboard=False",
+]
+ENVIRONMENT = {
+    "VERL_USE_EXTERNAL_MODULES": "cpu_platform,cpu_vllm,respo.training.verl.plugin",
+    "VERL_PLATFORM": "cpu",
+    "VERL_ENGINE_DEVICE": "cuda",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "TORCH_COMPILE_DISABLE": "1",
+    "OMP_NUM_THREADS": "1",
+    "HF_HUB_OFFLINE": "1",
+    "HYDRA_FULL_ERROR": "1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
 
 
 @pytest.fixture
@@ -65,3 +100,19 @@ def verl_run(verl_study):
         return run, resolved.models[model].resources
 
     return make
+
+
+@pytest.fixture
+def cpu_options():
+    """Options with which `main_ppo` runs on a CPU; of two settings of an option the last counts."""
+    # Not in pytest's folder: names of sockets must be short.
+    folder = Path(tempfile.mkdtemp(prefix="ray"))
+    yield [*ON_A_CPU, f"+ray_kwargs.ray_init._temp_dir={folder}"]
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def cpu_environment():
+    """Return the variables that go with `cpu_options`."""
+    path = os.pathsep.join((str(HERE), os.environ.get("PYTHONPATH", "")))
+    return os.environ | ENVIRONMENT | {"PYTHONPATH": path}

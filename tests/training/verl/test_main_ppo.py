@@ -2,12 +2,9 @@
 
 import importlib.util
 import json
-import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -26,40 +23,7 @@ pytestmark = [pytest.mark.verl, pytest.mark.filterwarnings("ignore")]
 if importlib.util.find_spec("verl") is None or importlib.util.find_spec("vllm") is None:
     pytest.skip("verl or vLLM is not installed", allow_module_level=True)
 
-HERE = Path(__file__).parent
-ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
 UPDATES, STALENESS, PROMPTS, GROUP = 16, 2, 4, 4
-ON_A_CPU = [
-    "trainer.device=cpu",
-    "data.dataloader_num_workers=0",
-    "+actor_rollout_ref.model.override_config.attn_implementation=sdpa",
-    f"{ACTOR}.use_torch_compile=False",
-    f"{ACTOR}.fsdp_config.use_torch_compile=False",
-    f"{ROLLOUT}.enforce_eager=True",
-    f"+{ROLLOUT}.enable_sleep_mode=False",
-    f"{ROLLOUT}.free_cache_engine=False",
-    f"{ROLLOUT}.max_num_seqs=64",
-    f"{ROLLOUT}.load_format=auto",
-    f"{ROLLOUT}.agent.num_workers=1",
-    f"{ROLLOUT}.checkpoint_engine.update_weights_bucket_megabytes=16",
-    "reward.num_workers=1",
-    "transfer_queue.backend.SimpleStorage.num_data_storage_units=1",
-    "ray_kwargs.ray_init.num_cpus=16",
-    "+ray_kwargs.ray_init.num_gpus=1",
-    "+ray_kwargs.ray_init.include_dashboard=False",
-]
-ENVIRONMENT = {
-    "VERL_USE_EXTERNAL_MODULES": "cpu_platform,cpu_vllm,respo.training.verl.plugin",
-    "VERL_PLATFORM": "cpu",
-    "VERL_ENGINE_DEVICE": "cuda",
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "TORCH_COMPILE_DISABLE": "1",
-    "OMP_NUM_THREADS": "1",
-    "HF_HUB_OFFLINE": "1",
-    "HYDRA_FULL_ERROR": "1",
-    "RAY_USAGE_STATS_ENABLED": "0",
-}
 
 
 REWARD = """
@@ -109,15 +73,7 @@ def save_model(folder):
 
 
 @pytest.fixture
-def ray_folder():
-    # Not in pytest's folder: names of sockets must be short.
-    folder = Path(tempfile.mkdtemp(prefix="ray"))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture
-def start(tmp_path, verl_run, ray_folder):
+def start(tmp_path, verl_run, cpu_options, cpu_environment):
     """Return a function that starts the launcher on the run in `tmp_path/run`."""
     weights, run_folder, data = tmp_path / "weights", tmp_path / "run", tmp_path / "data.parquet"
     save_model(weights)
@@ -156,19 +112,14 @@ def start(tmp_path, verl_run, ray_folder):
     # Random answers are never right. Of two settings of an option, Hydra takes the last one.
     (tmp_path / "reward.py").write_text(REWARD)
     options.append(f"reward.custom_reward_function.path={tmp_path / 'reward.py'}")
-    options += [*ON_A_CPU, f"+ray_kwargs.ray_init._temp_dir={ray_folder}"]
+    options += cpu_options
 
     def start(log):
         limits = ["--silent-minutes", "5", "--stuck-minutes", "8"]
         launcher = ["-m", "respo.training.verl.launch", "--run", run_folder, *limits, "--"]
         return subprocess.Popen(
             [sys.executable, *launcher, sys.executable, "-m", "verl.trainer.main_ppo", *options],
-            env=os.environ
-            | ENVIRONMENT
-            | {
-                "PYTHONPATH": os.pathsep.join((str(HERE), os.environ.get("PYTHONPATH", ""))),
-                "VERL_FILE_LOGGER_PATH": str(tmp_path / "steps.jsonl"),
-            },
+            env=cpu_environment | {"VERL_FILE_LOGGER_PATH": str(tmp_path / "steps.jsonl")},
             stdout=log,
             stderr=subprocess.STDOUT,
         )
