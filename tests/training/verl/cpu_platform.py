@@ -24,6 +24,9 @@ class NoDevice(types.ModuleType):
     def get_device_name(self):
         return "CPU"
 
+    def device_count(self):
+        return 1
+
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)

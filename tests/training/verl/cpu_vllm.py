@@ -4,10 +4,9 @@ VERL_USE_EXTERNAL_MODULES=cpu_platform,cpu_vllm,... Ray must be told of GPUs tha
 """
 
 import importlib.metadata
-import importlib.util
-import sys
 
 import torch
+from import_patches import after_import
 
 installed_version = importlib.metadata.version
 
@@ -28,30 +27,25 @@ def keep_weights(utils):
     utils.dispatch_cpu_unquantized_gemm = plain
 
 
-NAME = "vllm.model_executor.layers.utils"
+def capture_routes(cpu_moe):
+    # vLLM hands out the chosen experts of kernels that tell them. On a CPU they are chosen in
+    # Python, before the kernel is called.
+    experts = cpu_moe.CPUUnquantizedExperts
+    select = experts._select_experts
+
+    def select_and_tell(self, *args):
+        weights, chosen = select(self, *args)
+        if self.routing_replay_capture_fn is not None:
+            self.routing_replay_capture_fn(chosen)
+        return weights, chosen
+
+    experts._select_experts = select_and_tell
+    experts.supports_routing_replay_capture = lambda self: True
 
 
-class Patch:
-    """Changes a module of vLLM at the end of its import, in the process that imports it."""
-
-    searching = False
-
-    def find_spec(self, name, path=None, target=None):
-        if name != NAME or self.searching:
-            return None
-        self.searching = True
-        spec = importlib.util.find_spec(name)
-        self.searching = False
-        load = spec.loader.exec_module
-
-        def exec_module(module):
-            load(module)
-            keep_weights(module)
-
-        spec.loader.exec_module = exec_module
-        return spec
-
-
-if NAME in sys.modules:
-    keep_weights(sys.modules[NAME])
-sys.meta_path.insert(0, Patch())
+after_import(
+    {
+        "vllm.model_executor.layers.utils": keep_weights,
+        "vllm.model_executor.layers.fused_moe.experts.cpu_moe": capture_routes,
+    }
+)
