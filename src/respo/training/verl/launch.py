@@ -24,7 +24,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,7 +35,7 @@ from respo.training.local.interrupt import Interrupt
 from respo.training.lock import exclusive
 from respo.training.verl import update_log
 from respo.training.verl.cluster import across_nodes
-from respo.training.verl.owner import HEARTBEAT_SECONDS, check_gone
+from respo.training.verl.owner import Heartbeat, check_gone
 from respo.training.verl.processes import (
     adopt,
     descendants,
@@ -56,6 +57,22 @@ class Limits:
     stuck: float
     grace: float
 
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        """Add an option for each."""
+        for name, default in (
+            ("silent-minutes", 30.0),
+            ("stuck-minutes", 240.0),
+            ("grace-seconds", 60.0),
+        ):
+            text = f"see above; default {default:g}"
+            parser.add_argument(f"--{name}", type=float, default=default, help=text)
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> "Limits":
+        """Return what the command line says."""
+        return cls(60 * options.silent_minutes, 60 * options.stuck_minutes, options.grace_seconds)
+
 
 @command
 def main() -> None:
@@ -65,28 +82,34 @@ def main() -> None:
     )
     parser.add_argument("--run", type=Path, required=True, help="run folder, with config.yaml")
     parser.add_argument("--nodes", type=int, default=1, help="nodes of the Slurm job (default 1)")
-    for name, default in (
-        ("silent-minutes", 30.0),
-        ("stuck-minutes", 240.0),
-        ("grace-seconds", 60.0),
-    ):
-        text = f"see above; default {default:g}"
-        parser.add_argument(f"--{name}", type=float, default=default, help=text)
+    Limits.add_arguments(parser)
     parser.add_argument("command", nargs="+", help="what trains, after --")
     options = parser.parse_args()
     run: Path = options.run
     config = load_run_config(run / "config.yaml")
-    limits = Limits(60 * options.silent_minutes, 60 * options.stuck_minutes, options.grace_seconds)
+    with only_trainer(run):
+        words = across_nodes(options.command, options.nodes)
+        training = Training(
+            run, config.training.updates, config.staleness, words, Limits.of(options)
+        )
+        code = guarded(training.run_command)
+    sys.exit(code)
+
+
+@contextmanager
+def only_trainer(run: Path) -> Iterator[None]:
+    """Hold the lock of a run.
+
+    Raises:
+        UserError: another process holds it, and may live.
+    """
     lock = run / ".lock"
 
     def refuse(holder: str) -> None:
         raise UserError(f"{run}: is being trained by {holder}; wait for it or stop it")
 
     with exclusive(lock, refuse, lambda: None, lambda holder: check_gone(lock, holder)):
-        words = across_nodes(options.command, options.nodes)
-        training = Training(run, config.training.updates, config.staleness, words, limits)
-        code = guarded(training.run_command)
-    sys.exit(code)
+        yield
 
 
 def guarded(work: Callable[[Interrupt], int]) -> int:
@@ -138,13 +161,25 @@ def guarded(work: Callable[[Interrupt], int]) -> int:
 
 @dataclass
 class Training:
-    """A command that trains a run, from its start to its end."""
+    """A command that trains a run, from its start to its end.
+
+    Attributes:
+        run: the run folder.
+        updates: policy updates of the whole run.
+        staleness: updates per rollout batch, N.
+        words: the command.
+        limits: see there.
+        environment: what the command has in its environment beside that of this process.
+        poll: called several times a second while the command runs.
+    """
 
     run: Path
     updates: int
     staleness: int
     words: list[str]
     limits: Limits
+    environment: dict[str, str] = field(default_factory=dict)
+    poll: Callable[[], None] = lambda: None
     _last_output: float = field(default_factory=time.monotonic)
 
     def run_command(self, interrupt: Interrupt) -> int:
@@ -184,6 +219,7 @@ class Training:
                 stderr=subprocess.STDOUT,
                 preexec_fn=prepare,
                 env=os.environ
+                | self.environment
                 | {
                     update_log.FOLDER: str(self.run.absolute()),
                     "PYTHONFAULTHANDLER": "1",
@@ -206,14 +242,14 @@ class Training:
     def _watch(self, process: subprocess.Popen, interrupt: Interrupt) -> str:
         """Wait until the command ends or is to be ended; return what is wrong if it hangs."""
         log = self.run / update_log.FILE
-        last_update = last_heartbeat = time.monotonic()
+        beat = Heartbeat(self.run / ".lock")
+        last_update = time.monotonic()
         size = _size(log)
         while process.poll() is None and not interrupt.asked:
             time.sleep(POLL_SECONDS)
             now = time.monotonic()
-            if now - last_heartbeat > HEARTBEAT_SECONDS:
-                last_heartbeat = now
-                os.utime(self.run / ".lock")
+            beat()
+            self.poll()
             if _size(log) != size:
                 size, last_update = _size(log), now
             if now - max(last_update, self._last_output) > self.limits.silent:

@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from respo.cli import UserError
@@ -17,6 +18,21 @@ HEARTBEAT_SECONDS = 30.0
 # Age of a lock file of which nobody can be asked whether its holder lives.
 DEAD_SECONDS = 300.0
 HOLDER = re.compile(r"process \d+ on (?P<host>\S+?)(, Slurm job (?P<job>\d+))?")
+
+
+class Heartbeat:
+    """Called often, it touches a lock file of this process regularly."""
+
+    def __init__(self, lock: Path) -> None:
+        self._lock = lock
+        self._last = time.monotonic()
+
+    def __call__(self) -> None:
+        """Touch the file if it is time."""
+        now = time.monotonic()
+        if now - self._last > HEARTBEAT_SECONDS:
+            self._last = now
+            os.utime(self._lock)
 
 
 def check_gone(lock: Path, holder: str) -> None:
