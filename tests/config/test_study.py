@@ -134,9 +134,10 @@ def test_a_study_chooses_samples_and_response_limit(config):
 
 def test_what_slurm_is_told(tmp_path):
     path = tmp_path / "cluster.yaml"
-    path.write_text("{account: me, partition: null, gpu_partition: gpu, gpu_type: h100}")
+    rest = "partition: null, gpu_partition: gpu, gpu_type: h100, gpus_per_node: 8"
+    path.write_text(f"{{account: me, {rest}}}")
     assert load_cluster(path).gpu_partition == "gpu"
-    path.write_text("{account: 'me; rm', partition: null, gpu_partition: gpu, gpu_type: h100}")
+    path.write_text(f"{{account: 'me; rm', {rest}}}")
     with pytest.raises(UserError, match="account: 'me; rm' is not allowed"):
         load_cluster(path)
     assert load_cluster(CONFIG / "cluster.yaml").account is None

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from respo.config.schema.types import Name, Strict, VerlOverrides, _distinct
+from respo.config.schema.types import Name, Positive, Strict, VerlOverrides, _distinct
 
 # What Slurm takes for a name; it stands in a command line.
 Word = Annotated[str, Field(pattern=r"^[\w.,:@+-]+$")]
@@ -60,9 +60,15 @@ class Settings(Strict):
 class Cluster(Strict):
     """`config/cluster.yaml`: what Slurm is to be told."""
 
-    account: Word | None = Field(description="who pays; null: your default account")
+    account: Word | None = Field(
+        description="the account that pays for the jobs; `none`: the cluster has none; null: not "
+        "yet said, and no job is started"
+    )
     partition: Word | None = Field(description="of jobs without GPUs; null: the default one")
     gpu_partition: Word | None = Field(description="of jobs with GPUs; null: the default one")
     gpu_type: Word | None = Field(
         description="as in `--gres=gpu:h100:8`; null: the cluster has one type"
+    )
+    gpus_per_node: Positive = Field(
+        description="GPUs of a node; a job that takes all of them has the node for itself"
     )
