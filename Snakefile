@@ -19,11 +19,11 @@ rule all:
         REPORT,
         TABLES,
         FIGURES,
-        [cells_at(checkpoint) for checkpoint in study.evaluation.updates],
+        cells(resolved.checkpoints),
         # Named too, so that a start that was interrupted while remaking them goes on.
         of_runs("train.json"),
         of_runs("metrics.parquet"),
-        expand(f"{STUDY}/initial/{{model}}/initial.json", model=resolved.local_models()),
+        expand(f"{INITIAL}/initial.json", model=resolved.models),
 
 
 include: "workflow/rules/data.smk"

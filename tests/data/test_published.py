@@ -68,6 +68,7 @@ def test_a_folder(tmp_path, folder, published):
     (where / "pytorch_model.bin").write_bytes(b"pickle")
     result = published("{path: model}")
     assert result.returncode == 0, result.stderr
+    assert (tmp_path / "initial" / "big" / "weights").resolve() == where.resolve()
     record = read(tmp_path)
     assert record.pop("versions").keys() >= {"respo", "code", "safetensors"}
     assert record == {

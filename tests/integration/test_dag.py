@@ -40,7 +40,7 @@ def jobs(workdir, *targets, root=ROOT, **config):
 
 
 def test_the_default_study(tmp_path):
-    # 4 methods x 3 staleness x 2 seeds and 2 on-policy runs; 3 benchmarks.
+    # 4 methods x 3 staleness x 2 seeds and 2 on-policy runs; these and a baseline on 3 benchmarks.
     assert jobs(tmp_path) == {
         "all": 1,
         "study": 1,
@@ -49,10 +49,11 @@ def test_the_default_study(tmp_path):
         "initial_config": 1,
         "warm_start": 1,
         "run_config": 26,
-        "train": 26,
-        "generate": 78,
-        "score": 78,
-        "cell": 78,
+        "train_local": 26,
+        "baseline": 1,
+        "generate_local": 81,
+        "score": 81,
+        "cell": 81,
         "table_respo_table1": 1,
         "figure_respo_fig1": 1,
         "figure_respo_fig3": 1,
@@ -69,8 +70,8 @@ def test_one_cell_needs_one_run(tmp_path):
         "initial_config": 1,
         "warm_start": 1,
         "run_config": 1,
-        "train": 1,
-        "generate": 1,
+        "train_local": 1,
+        "generate_local": 1,
         "score": 1,
         "cell": 1,
     }
@@ -89,8 +90,8 @@ def test_results_may_lie_elsewhere(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n": 64}, "grpo/N64/seed1/config.yaml: study 'tiny' has no such run"),
-        ({"checkpoint": 100}, "update 100 has no checkpoint; .* checkpoints: 64, 128"),
+        ({"n": 64}, "grpo/N64/seed1: study 'tiny' has no such run"),
+        ({"checkpoint": 100}, "update 100 of .*/N32/seed1 has no checkpoint; there are 64, 128"),
     ],
 )
 def test_a_cell_outside_the_grid_is_refused_in_one_message(tmp_path, change, message):
@@ -113,19 +114,49 @@ def test_a_path_that_names_nothing_is_refused(tmp_path, change):
         jobs(tmp_path, CELL.format(**known | change))
 
 
-def test_of_a_run_for_verl_only_the_configuration_is_made(tmp_path):
+def test_a_baseline_needs_no_run(tmp_path):
+    target = "results/tiny/qwen3-tiny/baseline/N0/seed0/eval/0/chain-hard/cell.json"
+    assert jobs(tmp_path, target) == {
+        "data_config": 2,
+        "data": 2,
+        "initial_config": 1,
+        "warm_start": 1,
+        "baseline": 1,
+        "generate_local": 1,
+        "score": 1,
+        "cell": 1,
+    }
+
+
+def test_a_run_of_verl(tmp_path):
     root = tmp_path / "checkout"
     for name in ("workflow", "config", "envs"):
         shutil.copytree(ROOT / name, root / name)
     shutil.copy(ROOT / "Snakefile", root)
     path = root / "config" / "studies" / "tiny.yaml"
     path.write_text(
-        yaml.safe_dump(yaml.safe_load(path.read_text()) | {"models": ["qwen3-1.7b-base"]})
+        yaml.safe_dump(
+            yaml.safe_load(path.read_text())
+            | {"models": ["qwen3-1.7b-base"], "baselines": ["qwen3-1.7b-base"]}
+        )
     )
-    run = "results/tiny/qwen3-1.7b-base/respo/N8/seed1"
-    assert jobs(tmp_path, f"{run}/config.yaml", root=root) == {"run_config": 1}
-    message = r"qwen3-1\.7b-base\.yaml: backend verl is not trained by snakemake; .*verl\.options"
-    with pytest.raises(SystemExit, match=message):
-        jobs(tmp_path, root=root)
-    with pytest.raises(SystemExit, match=message):
-        jobs(tmp_path, "results/tiny/initial/qwen3-1.7b-base/initial.json", root=root)
+    cell = "results/tiny/qwen3-1.7b-base/{run}/eval/{update}/chain-hard/cell.json"
+    of_baseline = {
+        "data_config": 1,
+        "data": 1,
+        "initial_config": 1,
+        "published": 1,
+        "baseline": 1,
+        "generate_vllm": 1,
+        "score": 1,
+        "cell": 1,
+    }
+    assert jobs(tmp_path, cell.format(run="baseline/N0/seed0", update=0), root=root) == of_baseline
+    del of_baseline["baseline"]
+    assert jobs(tmp_path, cell.format(run="respo/N8/seed1", update=128), root=root) == {
+        **of_baseline,
+        "data_config": 2,
+        "data": 2,
+        "run_config": 1,
+        "train_verl": 1,
+    }

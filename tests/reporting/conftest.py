@@ -109,13 +109,15 @@ class Folder:
     def run(self, method, staleness=8, seed=1):
         return next(
             run
-            for run in self.study.runs()
+            for run in [*self.study.runs(), *self.study.evaluated()]
             if (run.method, run.staleness, run.seed) == (method, staleness, seed)
         )
 
     def cell(self, benchmark, correct, method, staleness=8, seed=1, ids=None, changes=None):
         """Write a cell of 2 samples per problem; `correct` holds c of each problem."""
-        path = self.run(method, staleness, seed).cell(self.path, UPDATES, benchmark)
+        run = self.run(method, staleness, seed)
+        update = self.study.checkpoints(run)[-1]
+        path = run.cell(self.path, update, benchmark)
         ids = ids or [f"{benchmark}-{index}" for index in range(len(correct))]
         value = {
             "study": "tried",
@@ -123,7 +125,7 @@ class Folder:
             "method": method,
             "staleness": staleness,
             "seed": seed,
-            "update": UPDATES,
+            "update": update,
             "benchmark": benchmark,
             "samples": 2,
             "problems": [

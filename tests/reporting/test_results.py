@@ -69,7 +69,19 @@ def test_further_keys_of_a_cell_are_left_alone(folder):
 
 def test_tables_show_the_last_evaluated_update(folder):
     evaluation = {"updates": [32, 16], "temperature": 1.0, "top_p": 0.7, "seed": 0}
-    assert folder(checkpoints=[16, 32], evaluation=evaluation).results.update == 32
+    made = folder(checkpoints=[16, 32], evaluation=evaluation, baselines=["small"])
+    assert made.results.update(made.run("grpo")) == 32
+    baseline = made.run("baseline", staleness=0, seed=0)
+    assert made.results.update(baseline) == 0
+    made.cell("easy", [2, 1], "baseline", staleness=0, seed=0)
+    assert made.results.cell(baseline, "easy").pass_at_1 == 0.75
+
+
+def test_curves_are_those_of_runs_of_full_length(folder):
+    short = {"methods": ["vespo"], "staleness": [8], "updates": 16, "evaluate": False}
+    made = folder(extra_runs=[short])
+    assert [run.method for run in made.study.runs()] == ["grpo", "respo", "vespo"]
+    assert [run.method for run in made.results.curves()] == ["grpo", "respo"]
 
 
 def test_metrics_hold_every_update(folder):

@@ -30,7 +30,7 @@ for table in study.tables:
             rule_name("table", table)
         input:
             study=f"{STUDY}/study.yaml",
-            cells=cells_at(max(study.evaluation.updates)),
+            cells=cells(lambda run: [resolved.checkpoints(run)[-1]]),
         output:
             html=report(
                 f"{STUDY}/tables/{table}.html",

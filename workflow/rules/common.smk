@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 from respo.cli import UserError, explain
-from respo.config import load_settings, load_study, renew_outdated
-from respo.config.schema import Rows
+from respo.config import Run, load_settings, load_study, renew_outdated
+from respo.config.schema import Rows, Union, VerlModel, VllmModel
+from respo.config.study import BASELINE
 from respo.files import check_writable
 from respo.locks import clear_stale_locks
 from respo.objectives import code_hash
@@ -32,7 +33,9 @@ def fail(message):
 
 try:
     settings = load_settings(CONFIG / "config.yaml", config)
-    resolved = load_study(CONFIG, settings.study, settings.own_methods_folder)
+    resolved = load_study(
+        CONFIG, settings.study, settings.own_methods_folder, settings.verl_overrides
+    )
 except UserError as error:
     fail(error)
 
@@ -43,8 +46,12 @@ if settings.hub_cache_folder:
 study = resolved.study
 # For the head of the report.
 config |= {"study": settings.study, "title": study.title}
+# Not parameters of a rule: another place of the project or another logger trains nothing anew.
+IN_ENV = os.path.relpath(Path(workflow.basedir) / "workflow" / "in-env")
+LOGGERS = " ".join(f"--logger {logger}" for logger in settings.loggers)
 STUDY = f"{settings.results}/{settings.study}"
 RUN = f"{STUDY}/{{model}}/{{method}}/N{{staleness}}/seed{{seed}}"
+INITIAL = f"{STUDY}/initial/{{model}}"
 EVAL = f"{RUN}/eval/{{checkpoint}}/{{benchmark}}"
 LOGS = f"{STUDY}/logs"
 TIMES = f"{STUDY}/benchmarks"
@@ -61,6 +68,7 @@ FIGURES = [
 ]
 REPORT = f"{STUDY}/report.html"
 RUNS = resolved.runs()
+KNOWN_RUNS = {*RUNS, *resolved.evaluated()}
 CONFIG_TEXTS = resolved.config_texts(Path(STUDY), code_hash)
 
 # Jobs on other machines read this file too, but touch nothing. A dry run renews outdated configuration
@@ -80,18 +88,27 @@ if workflow.is_main_process:
 
 def one_of(names):
     """A wildcard constraint that admits these names only."""
-    return "|".join(re.escape(name) for name in names)
+    return "|".join(re.escape(name) for name in names) or "(?!)"
+
+
+LOCAL_MODELS = one_of(resolved.local_models())
+VERL_MODELS = one_of(
+    name for name, model in resolved.models.items() if isinstance(model, VerlModel)
+)
+# Those whose weights are found, not made, and that vLLM evaluates.
+PUBLISHED_MODELS = one_of(resolved.models.keys() - resolved.local_models().keys())
+METHODS = one_of(resolved.methods)
 
 
 wildcard_constraints:
     model=one_of(resolved.models),
-    method=one_of(resolved.methods),
+    method=one_of([*resolved.methods, BASELINE]),
     benchmark=one_of(resolved.benchmarks),
     side="train|held_out",
     dataset=one_of([*resolved.datasets, *resolved.benchmarks]),
-    staleness=r"[1-9]\d*",
+    staleness=r"0|[1-9]\d*",
     seed=r"0|[1-9]\d*",
-    checkpoint=r"[1-9]\d*",
+    checkpoint=r"0|[1-9]\d*",
 
 
 def config_text(pattern):
@@ -112,30 +129,43 @@ def config_text(pattern):
     return text
 
 
+def run_of(wildcards):
+    """The run that wildcards name."""
+    run = Run(
+        wildcards.model, wildcards.method, int(wildcards.staleness), int(wildcards.seed)
+    )
+    if run not in KNOWN_RUNS:
+        fail(
+            f"{run.folder(Path(STUDY))}: study {settings.study!r} has no such run. Runs are named in "
+            f"config/studies/{settings.study}.yaml: methods, staleness, seeds, extra_runs, baselines"
+        )
+    return run
+
+
 def checkpoint_of(wildcards):
     """The weights that a cell is made from."""
-    if int(wildcards.checkpoint) not in study.checkpoints:
+    run, update = run_of(wildcards), int(wildcards.checkpoint)
+    known = [0] if run.is_baseline else resolved.training(run).checkpoints
+    if update not in known:
         fail(
-            f"update {wildcards.checkpoint} has no checkpoint; config/studies/{settings.study}.yaml "
-            f"has checkpoints: {', '.join(map(str, study.checkpoints))}"
+            f"update {update} of {run.name} has no checkpoint; there are "
+            f"{', '.join(map(str, known))} (checkpoints of config/studies/{settings.study}.yaml)"
         )
-    return f"{RUN}/checkpoints/{wildcards.checkpoint}".format(**wildcards)
+    if run.is_baseline:
+        return f"{INITIAL}/weights".format(**wildcards)
+    return f"{RUN}/checkpoints/{update}".format(**wildcards)
 
 
-def local_model(name):
-    """A model that is made and trained on this machine."""
-    if name not in resolved.local_models():
-        fail(
-            f"config/models/{name}.yaml: backend verl is not trained by snakemake; make the run's "
-            "config.yaml, and `python -m respo.training.verl.options` writes verl's options for it"
-        )
-    return resolved.models[name]
+def config_of(wildcards):
+    """The configuration that a cell's weights depend on."""
+    return f"{INITIAL if run_of(wildcards).is_baseline else RUN}/config.yaml".format(
+        **wildcards
+    )
 
 
-def initial_of(wildcards):
-    """The common initial weights of a run's model."""
-    local_model(wildcards.model)
-    return f"{STUDY}/initial/{wildcards.model}/initial.json"
+def data_of(wildcards):
+    """The training set of a run."""
+    return dataset_file(resolved.train_data(run_of(wildcards)))
 
 
 def dataset_file(name):
@@ -146,7 +176,7 @@ def dataset_file(name):
 def local_files(wildcards):
     """The files of this machine that rows are read from."""
     kind = resolved.datasets if wildcards.side == "train" else resolved.benchmarks
-    if not isinstance(data := kind.get(wildcards.dataset), Rows):
+    if not isinstance(data := kind.get(wildcards.dataset), Rows | Union):
         return []
     for path in data.local_files:
         if not path.is_file():
@@ -159,7 +189,7 @@ def local_files(wildcards):
 
 
 def model_memory(wildcards):
-    """Memory of a job that holds the model, MB."""
+    """Memory of a job that holds the model, MB (on each node)."""
     return resolved.models[wildcards.model].resources.memory_mb
 
 
@@ -168,11 +198,29 @@ def model_minutes(wildcards):
     return resolved.models[wildcards.model].resources.minutes
 
 
-def cells_at(checkpoint):
-    """The cells of all runs at one checkpoint."""
+def evaluation_gpus(wildcards):
+    """GPUs of an evaluation job: vLLM divides the model among them."""
+    model = resolved.models[wildcards.model]
+    if isinstance(model, VllmModel):
+        return model.resources.gpus
+    return model.resources.parallelism.rollout_tensor
+
+
+def evaluation_memory(wildcards):
+    """Memory of an evaluation job, MB: of a training job's, the share of its GPUs."""
+    model = resolved.models[wildcards.model]
+    memory = model.resources.memory_mb
+    if isinstance(model, VllmModel):
+        return memory
+    return memory * evaluation_gpus(wildcards) // model.resources.gpus_per_node
+
+
+def cells(checkpoints):
+    """The cells of all that is evaluated, at the checkpoints that a function gives for a run."""
     return [
         str(run.cell(Path(STUDY), checkpoint, benchmark))
-        for run in RUNS
+        for run in resolved.evaluated()
+        for checkpoint in checkpoints(run)
         for benchmark in study.benchmarks
     ]
 
@@ -192,7 +240,7 @@ def announcement():
     runs = len(RUNS)
     return (
         f"Study {settings.study}: {runs} runs of {study.updates} updates, "
-        f"{runs * len(study.benchmarks)} cells, results in {STUDY}"
+        f"{len(cells(resolved.checkpoints))} cells, results in {STUDY}"
     )
 
 

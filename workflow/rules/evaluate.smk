@@ -1,7 +1,30 @@
 # From a checkpoint to one cell of a table.
 
 
-rule generate:
+# A model as it comes, in the form of a run that ended before its first update.
+rule baseline:
+    input:
+        f"{INITIAL}/initial.json",
+    output:
+        f"{STUDY}/{{model}}/{BASELINE}/N0/seed0/train.json",
+    log:
+        f"{LOGS}/train/{{model}}/{BASELINE}/N0/seed0.log",
+    benchmark:
+        f"{TIMES}/train/{{model}}/{BASELINE}/N0/seed0.tsv"
+    conda:
+        "../../envs/local.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+    message:
+        "Take {wildcards.model} as it comes"
+    shell:
+        "python -m respo.evaluation.baseline --initial {input:q} --out {output:q} 2>&1"
+        " | tee -i {log:q}"
+
+
+rule generate_local:
     input:
         train=f"{RUN}/train.json",
         data=f"{STUDY}/data/held_out/{{benchmark}}.parquet",
@@ -11,6 +34,8 @@ rule generate:
         f"{LOGS}/eval/{EVAL_NAME}.generate.log",
     benchmark:
         f"{TIMES}/eval/{EVAL_NAME}.generate.tsv"
+    wildcard_constraints:
+        model=LOCAL_MODELS,
     conda:
         "../../envs/local.yaml"
     threads: 1
@@ -22,11 +47,11 @@ rule generate:
         descendants=lambda wildcards, output: [
             Path(output[0]).with_name(name) for name in ("scores.parquet", "cell.json")
         ],
-        samples=lambda wildcards: resolved.benchmarks[wildcards.benchmark].samples,
+        samples=lambda wildcards: resolved.samples(wildcards.benchmark),
         temperature=study.evaluation.temperature,
         top_p=study.evaluation.top_p,
         seed=study.evaluation.seed,
-        limit=lambda wildcards: resolved.models[wildcards.model].max_response_tokens,
+        limit=lambda wildcards: resolved.response_limit(wildcards.model),
         device=settings.device,
     message:
         "Generate {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} at {wildcards.checkpoint}: {wildcards.benchmark}"
@@ -38,6 +63,54 @@ rule generate:
         " --temperature {params.temperature} --top-p {params.top_p}"
         " --max-response-tokens {params.limit} --seed {params.seed} --device {params.device:q}"
         " --out {output:q} 2>&1 | tee -i {log:q}"
+
+
+rule generate_vllm:
+    input:
+        train=f"{RUN}/train.json",
+        data=f"{STUDY}/data/held_out/{{benchmark}}.parquet",
+    output:
+        f"{EVAL}/generations.parquet",
+    log:
+        f"{LOGS}/eval/{EVAL_NAME}.generate.log",
+    benchmark:
+        f"{TIMES}/eval/{EVAL_NAME}.generate.tsv"
+    wildcard_constraints:
+        model=PUBLISHED_MODELS,
+    conda:
+        "../../envs/vllm.yaml"
+    threads: 1
+    resources:
+        mem_mb=evaluation_memory,
+        runtime=model_minutes,
+        # No parameter, since it changes where the work is done and not the work.
+        tensor_parallel=evaluation_gpus,
+    params:
+        checkpoint=checkpoint_of,
+        descendants=lambda wildcards, output: [
+            Path(output[0]).with_name(name) for name in ("scores.parquet", "cell.json")
+        ],
+        samples=lambda wildcards: resolved.samples(wildcards.benchmark),
+        temperature=study.evaluation.temperature,
+        top_p=study.evaluation.top_p,
+        seed=study.evaluation.seed,
+        limit=lambda wildcards: resolved.response_limit(wildcards.model),
+        prompt_limit=lambda wildcards: resolved.models[
+            wildcards.model
+        ].max_prompt_tokens,
+        thinking=lambda wildcards: str(
+            resolved.models[wildcards.model].thinking
+        ).lower(),
+    message:
+        "Generate {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} at {wildcards.checkpoint}: {wildcards.benchmark}"
+    shell:
+        "rm -f {params.descendants:q};"
+        " {IN_ENV:q} vllm python -m respo.evaluation.generate --engine vllm"
+        " --checkpoint {params.checkpoint:q} --train {input.train:q} --benchmark {input.data:q}"
+        " --samples {params.samples} --temperature {params.temperature} --top-p {params.top_p}"
+        " --max-prompt-tokens {params.prompt_limit} --max-response-tokens {params.limit}"
+        " --thinking {params.thinking} --seed {params.seed}"
+        " --tensor-parallel {resources.tensor_parallel} --out {output:q} 2>&1 | tee -i {log:q}"
 
 
 rule score:
@@ -70,7 +143,7 @@ rule cell:
     input:
         scores=f"{EVAL}/scores.parquet",
         train=f"{RUN}/train.json",
-        config=f"{RUN}/config.yaml",
+        config=config_of,
     output:
         f"{EVAL}/cell.json",
     log:

@@ -1,9 +1,9 @@
-# The common initial weights of a model, and one run of the grid.
+# The initial weights of a model, and one run of the grid.
 
 
 rule initial_config:
     output:
-        f"{STUDY}/initial/{{model}}/config.yaml",
+        f"{INITIAL}/config.yaml",
     log:
         f"{LOGS}/initial/{{model}}.config.log",
     benchmark:
@@ -15,7 +15,7 @@ rule initial_config:
         mem_mb=100,
         runtime=5,
     params:
-        text=config_text(f"{STUDY}/initial/{{model}}/config.yaml"),
+        text=config_text(f"{INITIAL}/config.yaml"),
     message:
         "Write the configuration of the initial weights of {wildcards.model}"
     shell:
@@ -24,16 +24,18 @@ rule initial_config:
 
 rule warm_start:
     input:
-        config=f"{STUDY}/initial/{{model}}/config.yaml",
+        config=f"{INITIAL}/config.yaml",
         data=lambda wildcards: dataset_file(
-            local_model(wildcards.model).warm_start.data
+            resolved.models[wildcards.model].warm_start.data
         ),
     output:
-        f"{STUDY}/initial/{{model}}/initial.json",
+        f"{INITIAL}/initial.json",
     log:
         f"{LOGS}/initial/{{model}}.log",
     benchmark:
         f"{TIMES}/initial/{{model}}.tsv"
+    wildcard_constraints:
+        model=LOCAL_MODELS,
     conda:
         "../../envs/local.yaml"
     # All runs wait for this one job, so it may use two cores.
@@ -51,6 +53,29 @@ rule warm_start:
         " --out {params.folder:q} --device {params.device:q} 2>&1 | tee -i {log:q}"
 
 
+rule published:
+    input:
+        f"{INITIAL}/config.yaml",
+    output:
+        f"{INITIAL}/initial.json",
+    log:
+        f"{LOGS}/initial/{{model}}.log",
+    benchmark:
+        f"{TIMES}/initial/{{model}}.tsv"
+    wildcard_constraints:
+        model=PUBLISHED_MODELS,
+    conda:
+        "../../envs/local.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=240,
+    message:
+        "Weights of {wildcards.model}"
+    shell:
+        "python -m respo.data.published --config {input:q} --out {output:q} 2>&1 | tee -i {log:q}"
+
+
 rule run_config:
     output:
         f"{RUN}/config.yaml",
@@ -58,6 +83,8 @@ rule run_config:
         f"{LOGS}/train/{RUN_NAME}.config.log",
     benchmark:
         f"{TIMES}/train/{RUN_NAME}.config.tsv"
+    wildcard_constraints:
+        method=METHODS,
     conda:
         "../../envs/local.yaml"
     threads: 1
@@ -72,11 +99,11 @@ rule run_config:
         "printf '%s' {params.text:q} > {output:q} 2> {log:q}"
 
 
-rule train:
+rule train_local:
     input:
         config=f"{RUN}/config.yaml",
-        initial=initial_of,
-        data=dataset_file(study.train_data),
+        initial=f"{INITIAL}/initial.json",
+        data=data_of,
     output:
         f"{RUN}/train.json",
         f"{RUN}/metrics.parquet",
@@ -85,6 +112,9 @@ rule train:
         f"{LOGS}/train/{RUN_NAME}.log",
     benchmark:
         f"{TIMES}/train/{RUN_NAME}.tsv"
+    wildcard_constraints:
+        model=LOCAL_MODELS,
+        method=METHODS,
     conda:
         "../../envs/local.yaml"
     threads: 1
@@ -102,3 +132,40 @@ rule train:
         "rm -rf {params.evaluations:q};"
         " python -m respo.training.local --config {input.config:q} --initial {params.initial:q}"
         " --data {input.data:q} --device {params.device:q} 2>&1 | tee -i {log:q}"
+
+
+rule train_verl:
+    input:
+        config=f"{RUN}/config.yaml",
+        initial=f"{INITIAL}/initial.json",
+        data=data_of,
+    output:
+        f"{RUN}/train.json",
+        f"{RUN}/metrics.parquet",
+        f"{RUN}/branches.parquet",
+    log:
+        f"{LOGS}/train/{RUN_NAME}.log",
+    benchmark:
+        f"{TIMES}/train/{RUN_NAME}.tsv"
+    wildcard_constraints:
+        model=VERL_MODELS,
+        method=METHODS,
+    conda:
+        lambda wildcards: f"../../envs/verl-{resolved.models[wildcards.model].engine}.yaml"
+    threads: 1
+    resources:
+        mem_mb=model_memory,
+        runtime=model_minutes,
+    params:
+        environment=lambda wildcards: f"verl-{resolved.models[wildcards.model].engine}",
+        model=lambda wildcards: os.path.relpath(
+            CONFIG / "models" / f"{wildcards.model}.yaml"
+        ),
+        evaluations=lambda wildcards, output: Path(output[0]).parent / "eval",
+    message:
+        "Train {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} with verl"
+    shell:
+        "rm -rf {params.evaluations:q};"
+        " {IN_ENV:q} {params.environment} python -m respo.training.verl --config {input.config:q}"
+        " --model {params.model:q} --initial {input.initial:q} --data {input.data:q} {LOGGERS}"
+        " 2>&1 | tee -i {log:q}"

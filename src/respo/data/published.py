@@ -8,12 +8,15 @@ weights          the folder, absolute: a snapshot in the hub's cache, or the fol
 revision         the commit that was found; null for a folder
 versions         of what has read them
 
+Beside the file, `weights` becomes a link to the folder.
+
 Only safetensors are taken: loading pickled weights can execute anything. Models that bring code of
 their own are refused for the same reason.
 """
 
 import argparse
 import hashlib
+import os
 import re
 import sys
 import time
@@ -169,6 +172,8 @@ def main() -> None:
     key = "checkpoint.path" if commit is None else "checkpoint.hub or checkpoint.revision"
     check(folder, f"change {key} of the model")
     sha256 = policy_hash(folder, Hashing(weight_files(folder)))
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    link(options.out.with_name("weights"), folder)
     write_json(
         options.out,
         {
@@ -179,6 +184,13 @@ def main() -> None:
         },
     )
     print(f"{options.out}: weights {sha256[:12]} in {folder}")
+
+
+def link(path: Path, folder: Path) -> None:
+    """Make `path` a link to a folder, in place of an older one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary.symlink_to(folder)
+    temporary.replace(path)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ class Results:
         self._remember(file)
 
     def cell(self, run: Run, benchmark: str) -> Cell | None:
-        """Read the cell of a run at the last evaluated update; None where it is missing.
+        """Read the cell of a run at its last evaluated update; None where it is missing.
 
         Raises:
             UserError: the file is damaged, or holds the result of something else than its path
@@ -98,7 +98,7 @@ class Results:
             "method": run.method,
             "staleness": run.staleness,
             "seed": run.seed,
-            "update": self.update,
+            "update": self.update(run),
             "benchmark": benchmark,
         }
         for key, value in expected.items():
@@ -113,12 +113,16 @@ class Results:
 
     def cell_path(self, run: Run, benchmark: str) -> Path:
         """Return the target that makes a cell."""
-        return run.cell(self.folder, self.update, benchmark)
+        return run.cell(self.folder, self.update(run), benchmark)
 
-    @property
-    def update(self) -> int:
-        """The checkpoint that tables show: the last evaluated one."""
-        return max(self.study.study.evaluation.updates)
+    def update(self, run: Run) -> int:
+        """Return the checkpoint that tables show: the last evaluated one."""
+        return self.study.checkpoints(run)[-1]
+
+    def curves(self) -> list[Run]:
+        """Return the runs of full length, whose metrics lie beside each other."""
+        updates = self.study.study.updates
+        return [run for run in self.study.runs() if self.study.training(run).updates == updates]
 
     def metrics(self, run: Run, *columns: str) -> dict[str, np.ndarray] | None:
         """Read columns of a run's metrics, one value per update; None where the run is missing.

@@ -88,7 +88,7 @@ class Contrast(NamedTuple):
 
 
 def pool(results: Results) -> list[Row]:
-    """Read all cells of a study and make its rows, in the order of its runs.
+    """Read all cells of a study and make its rows, in the order of what is evaluated.
 
     Raises:
         UserError: a damaged cell, or two cells of a benchmark that hold other problems.
@@ -97,7 +97,7 @@ def pool(results: Results) -> list[Row]:
     problems: dict[str, tuple[str, ...]] = {}
     rows = []
     for (model, staleness, method), group in groupby(
-        results.study.runs(), key=lambda run: (run.model, run.staleness, run.method)
+        results.study.evaluated(), key=lambda run: (run.model, run.staleness, run.method)
     ):
         runs = tuple(group)
         cells = {

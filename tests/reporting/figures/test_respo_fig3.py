@@ -119,3 +119,9 @@ def test_two_models_have_two_rows_each(folder):
     figure = drawn(folder(models=["small", "moe"], staleness=[8, 16]))
     labels = [axes.get_ylabel() for axes in figure.axes[::2]]
     assert labels == ["training score", "mean log W"] * 2
+
+
+def test_shorter_runs_are_left_out(folder):
+    short = {"methods": ["vespo"], "staleness": [8], "updates": 16, "evaluate": False}
+    made = folder(extra_runs=[short])
+    assert [group.method for group in gather(made.results)] == ["grpo", "respo"]

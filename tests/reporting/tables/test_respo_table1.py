@@ -129,6 +129,25 @@ def test_csv_keeps_full_precision(folder):
     assert float(row["easy_standard_error"]) == pytest.approx((1 / 54) ** 0.5, rel=0.03)
 
 
+def test_a_model_as_it_comes_stands_before_its_runs(folder):
+    short = {"methods": ["vespo"], "staleness": [8], "updates": 16, "evaluate": False}
+    made = folder(baselines=["small"], extra_runs=[short])
+    constant(made, {"easy": 1, "hard": 1}, method="baseline", staleness=0, seed=0)
+    constant(made, {"easy": 2, "hard": 2}, method="grpo")
+    constant(made, {"easy": 1, "hard": 2}, method="respo")
+    text = render(made.results)["md"]
+    shown = [cells(line)[1:4] for line in lines(text, "| Small")]
+    # Not ranked and not compared, and runs that are not evaluated are not missing.
+    assert shown == [
+        ["", "as it comes", "50.0 ± 0.0"],
+        ["8", "GRPO", "**100.0** ± 0.0"],
+        ["8", "ReSPO", "<u>50.0</u> ± 0.0"],
+        ["8", "ReSPO - GRPO", "-25.0"],
+    ]
+    assert "Rows without N are models as they come" in text
+    assert "Incomplete" not in text
+
+
 def test_ranks_by_the_printed_digits(folder):
     made = folder(benchmarks=["easy"])
     made.cell("easy", [1] * 1249 + [0], "grpo")  # 1249 / 2500 = 49.96 %, printed 50.0

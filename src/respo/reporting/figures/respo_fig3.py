@@ -51,12 +51,13 @@ def draw(results: Results) -> Figure:
     groups = list(gather(results))
     # On-policy runs are the reference of every panel; alone, they have panels of their own.
     columns = sorted({group.staleness for group in groups if group.staleness > 1}) or [1]
-    rows = 2 * len(study.models)
+    models = list(dict.fromkeys(group.model for group in groups))
+    rows = 2 * len(models)
     figure = Figure(figsize=(1.0 + 2.3 * len(columns), 0.9 + 1.9 * rows), layout="constrained")
     panels = figure.subplots(rows, len(columns), sharex=True, sharey="row", squeeze=False)
     lines = style.lines(study.methods)
     legend: dict[str, dict[str, Any]] = {}
-    for (index, model), (column, staleness) in product(enumerate(study.models), enumerate(columns)):
+    for (index, model), (column, staleness) in product(enumerate(models), enumerate(columns)):
         upper, lower = panels[2 * index : 2 * index + 2, column]
         upper.set_title(f"{study.models[model].label}, N = {staleness}")
         for group in groups:
@@ -82,9 +83,9 @@ def draw(results: Results) -> Figure:
 
 
 def gather(results: Results) -> Iterator[Group]:
-    """Read the metrics of all runs, in the order of the study."""
+    """Read the metrics of all runs of full length, in the order of the study."""
     runs: dict[tuple[str, int, str], list[Run]] = {}
-    for run in results.study.runs():
+    for run in results.curves():
         runs.setdefault((run.model, run.staleness, run.method), []).append(run)
     width = window(results.study.study.updates)
     for key, seeds in runs.items():
@@ -133,7 +134,7 @@ def draw_curve(axes: Axes, curve: Curve | None, line: dict[str, Any]) -> None:
 
 
 def _note(results: Results) -> str:
-    runs = results.study.runs()
+    runs = results.curves()
     seeds = len({run.seed for run in runs})
     note = f"score: running mean over {window(results.study.study.updates)} updates"
     if seeds > 1:

@@ -9,6 +9,7 @@ import io
 from collections.abc import Callable
 from enum import Enum
 
+from respo.config.study import BASELINE
 from respo.reporting.results import Results
 from respo.reporting.rows import MACRO, Contrast, Estimate, Row, blocks, contrasts, pool
 from respo.reporting.text import (
@@ -66,7 +67,8 @@ def percent(value: float) -> str:
 def ranks(block: list[Row], column: str) -> list[Rank]:
     """Rank a column of one model and N as printed; equal values share a rank.
 
-    Nothing is ranked in the on-policy block, where the methods are one, or where a value is alone.
+    Nothing is ranked in the on-policy block, where the methods are one, or where a value is alone,
+    such as that of a model without training.
     """
     printed = {
         float(percent(row.estimates[column].value)) for row in block if column in row.estimates
@@ -85,26 +87,33 @@ def ranks(block: list[Row], column: str) -> list[Rank]:
 
 def method_label(results: Results, row: Row) -> str:
     """Name a row's method; with one update per rollout batch it is the on-policy reference."""
+    if row.method == BASELINE:
+        return "as it comes"
     label = results.study.methods[row.method].label
     return f"on-policy ({label})" if row.staleness == 1 else label
+
+
+def staleness_label(row: Row) -> str:
+    """Print a row's N; models without training have none."""
+    return "" if row.method == BASELINE else str(row.staleness)
 
 
 def notes(results: Results, rows: list[Row]) -> list[str]:
     """Write what a reader must know, one sentence or two each; code in backticks."""
     study = results.study
-    update, evaluation = results.update, study.study.evaluation
+    evaluation = study.study.evaluation
     sizes = {
         benchmark: len(cell.problems) for row in rows for (_, benchmark), cell in row.cells.items()
     }
     problems = "; ".join(
-        f"{b.label}: {sizes.get(name, b.rows)} x {b.samples} ({b.verifier})"
+        f"{b.label}: {sizes.get(name, b.rows)} x {study.samples(name)} ({b.verifier})"
         for name, b in study.benchmarks.items()
     )
-    limits = sorted({model.max_response_tokens for model in study.models.values()})
+    limits = sorted({study.response_limit(row.model) for row in rows})
     totals = {count: sum(row.total(count) for row in rows) for count in COUNTS}
     several = any(len(row.runs) > 1 for row in rows)
     text = [
-        f"pass@1 in percent of the checkpoint at update {update}. "
+        f"pass@1 in percent of the checkpoint at update {max(evaluation.updates)}. "
         f"Problems x samples per problem and seed (verifier): {problems}.",
         f"Sampling: temperature {evaluation.temperature:g}, top-p {evaluation.top_p:g}, "
         f"at most {' or '.join(map(str, limits))} new tokens.",
@@ -114,6 +123,8 @@ def notes(results: Results, rows: list[Row]) -> list[str]:
         "problems, not with another training run; 0.0 where all problems agree is a limit of the "
         "bootstrap, not certainty.",
     ]
+    if study.study.baselines:
+        text.append("Rows without N are models as they come, not trained here.")
     if several:
         text.append(
             "Values are means over seeds; a problem's cluster holds the samples of all seeds. "
@@ -159,7 +170,7 @@ def _lines(
         [
             [
                 results.study.models[row.model].label,
-                str(row.staleness),
+                staleness_label(row),
                 method_label(results, row),
                 *(
                     entry(row.estimates[column], rank) if column in row.estimates else MISSING
