@@ -46,7 +46,7 @@ def test_the_dense_run_of_the_respo_study(values):
         f"{ACTOR}.policy_loss._target_": "respo.training.verl.plugin.RespoConfig",
         f"+{ACTOR}.policy_loss.beta_pos": "0.5",
         f"{ACTOR}.use_kl_loss": "False",
-        f"{ACTOR}.calculate_entropy": "False",
+        f"{ACTOR}.calculate_entropy": "True",
         f"{ACTOR}.ulysses_sequence_parallel_size": "2",
         f"{ACTOR}.fsdp_config.model_dtype": "bf16",
         f"{ACTOR}.fsdp_config.param_offload": "False",
@@ -123,10 +123,6 @@ def test_losses_beside_the_objective(values):
     assert found[f"{ACTOR}.entropy_coeff"] == "0.01"
     assert found[f"{ACTOR}.loss_agg_mode"] == "seq-mean-token-sum-norm"
     assert found[f"{ACTOR}.loss_scale_factor"] == "15360"
-
-
-def test_an_objective_that_needs_the_entropy_gets_it(values):
-    assert values(method="entropy-adv")[f"{ACTOR}.calculate_entropy"] == "True"
 
 
 def test_no_dual_clip_is_null(values):

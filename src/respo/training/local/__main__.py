@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from respo import objectives
 from respo.cli import UserError, command
 from respo.config import load_run_config
 from respo.config.schema import RunConfig
@@ -26,6 +25,7 @@ from respo.training.local.metrics import branches_table, metrics_table
 from respo.training.local.prompts import load_prompts
 from respo.training.local.trainer import Trainer, is_intact, states
 from respo.training.lock import exclusive
+from respo.training.objective import check_objective
 
 
 @command
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda or cuda:1")
     options = parser.parse_args()
     config = load_run_config(options.config)
-    _check_objective(config, options.config)
+    check_objective(config, options.config)
     check_device(options.device)
     # One thread: runs are many and small, and side by side they use all cores.
     torch.set_num_threads(1)
@@ -136,20 +136,6 @@ def is_finished(run: Path, config: RunConfig, policy: Policy, identity: dict[str
         and checkpoints.keys() == kept
         and all(is_intact(run / "checkpoints" / u, checkpoints[u], policy) for u in kept)
     )
-
-
-def _check_objective(config: RunConfig, path: Path) -> None:
-    """Refuse parameters that the objective does not take, and a formula that has changed."""
-    name = config.objective.objective
-    try:
-        objectives.check_parameters(name, config.objective.parameters)
-    except ValueError as error:
-        raise UserError(f"{path}: objective: {error}") from None
-    if config.objective_code != objectives.code_hash(name):
-        raise UserError(
-            f"{path}: objective_code {config.objective_code} is not that of the installed "
-            f"{name} ({objectives.code_hash(name)}); make the configuration anew"
-        )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from respo import objectives
+from respo.training.verl.entropy import spare_gradient
 from respo.training.verl.mini_batch import MicroBatch, Rows, check_entropy, micro_batch
 from respo.training.verl.observer import Observer
 from respo.training.verl.update_log import log_folder
@@ -35,6 +36,9 @@ def install(settings_type: type) -> None:
         settings = getattr(config, "policy_loss", None)
         if not isinstance(settings, settings_type):
             return original(engine, data, loss_function)
+        assert config is not None
+        if config.entropy_coeff == 0:
+            spare_gradient(engine)
         started = time.time()
         batch_sums = collect_sums(engine, data, settings)
         folder = log_folder()

@@ -16,7 +16,7 @@ Each line is an argument of `python -m verl.trainer.main_ppo` (Hydra). What verl
 import argparse
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from typing import Any
 from respo.cli import UserError, command
 from respo.config import load_model, load_run_config
 from respo.config.schema import RunConfig, VerlModel, VerlPolicy, VerlResources
-from respo.objectives import needs
 from respo.training.verl.names import PLUGIN, class_name, loss_mode
 
 ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
@@ -57,13 +56,16 @@ class Paths:
         return self.run / "verl" / "checkpoints"
 
 
-def verl_options(run: RunConfig, resources: VerlResources, paths: Paths) -> list[str]:
+def verl_options(
+    run: RunConfig, resources: VerlResources, paths: Paths, loggers: Sequence[str] = ()
+) -> list[str]:
     """Return the options of verl for a run.
 
     Args:
         run: what is trained.
         resources: where and how.
         paths: what is read and written.
+        loggers: those of verl that are reported to as well.
 
     Raises:
         UserError: the model is not one for verl, or an override sets what the run decides.
@@ -79,10 +81,10 @@ def verl_options(run: RunConfig, resources: VerlResources, paths: Paths) -> list
         _updates(run, model),
         _rollout(run, model, resources),
         _parallelism(model, resources),
-        _trainer(run, resources, paths),
+        _trainer(run, resources, paths, loggers),
     ):
         options |= {key: _text(value) for key, value in part}
-    own = [*model.verl_overrides, *resources.verl_overrides]
+    own = [*model.verl_overrides, *run.training.verl_overrides, *resources.verl_overrides]
     _check_overrides(options, own)
     return [f"{key}={value}" for key, value in options.items()] + own
 
@@ -111,12 +113,14 @@ def _objective(run: RunConfig) -> Options:
     yield f"{ACTOR}.policy_loss._target_", f"{PLUGIN}.{class_name(objective)}"
     for name, value in run.objective.parameters.items():
         yield f"+{ACTOR}.policy_loss.{name}", value
-    yield f"{ACTOR}.calculate_entropy", "entropy_BT" in needs(objective)
+    # A metric of every run; `respo.training.verl.entropy` keeps it cheap.
+    yield f"{ACTOR}.calculate_entropy", True
 
 
 def _reward(run: RunConfig, model: VerlPolicy) -> Options:
     yield "reward.custom_reward_function.path", REWARD
     yield "reward.custom_reward_function.name", "compute_score"
+    yield "+reward.custom_reward_function.reward_kwargs.verifier", run.training.reward
     yield "reward.reward_manager.name", "dapo"
     if run.training.overlong_buffer:
         buffer = "+reward.reward_kwargs.overlong_buffer_cfg"
@@ -202,7 +206,9 @@ def _parallelism(model: VerlPolicy, resources: VerlResources) -> Options:
     yield f"{ACTOR}.optim.use_checkpoint_opt_param_scheduler", True
 
 
-def _trainer(run: RunConfig, resources: VerlResources, paths: Paths) -> Options:
+def _trainer(
+    run: RunConfig, resources: VerlResources, paths: Paths, loggers: Sequence[str]
+) -> Options:
     training = run.training
     yield "actor_rollout_ref.model.path", str(paths.weights)
     yield "trainer.use_v1", True
@@ -219,7 +225,7 @@ def _trainer(run: RunConfig, resources: VerlResources, paths: Paths) -> Options:
     yield "trainer.val_before_train", False
     yield "trainer.resume_mode", "auto"
     yield "trainer.default_local_dir", str(paths.checkpoints)
-    yield "trainer.logger", ["console", "file"]
+    yield "trainer.logger", ["console", "file", *loggers]
     yield "trainer.project_name", "respo"
     yield "trainer.experiment_name", "-".join(paths.run.parts[-4:])
 

@@ -73,6 +73,28 @@ def verl_prompts(
     return table, len(rows) - len(usable)
 
 
+def write_prompts(run: RunConfig, data: Path, paths: Paths) -> tuple[int, int, int]:
+    """Write the prompts of a run; return how many, the rows of the set, and those too long.
+
+    Args:
+        run: what is trained.
+        data: the training set, Parquet.
+        paths: of the run.
+
+    Raises:
+        UserError: the data or the tokenizer cannot be used.
+    """
+    rows = read_parquet(data, ["id", "prompt", "answer"]).to_pylist()
+    tokenizer = _load_tokenizer(paths.weights)
+    try:
+        table, dropped = verl_prompts(run, rows, tokenizer)
+    except UserError as error:
+        raise UserError(f"{data}: {error}") from None
+    counts = {"rows": len(rows), "dropped": dropped}
+    write_parquet(paths.prompts, table, {"data": sha256_of(data), **counts})
+    return table.num_rows, len(rows), dropped
+
+
 @command
 def main() -> None:
     """Write the prompts of a run."""
@@ -87,17 +109,9 @@ def main() -> None:
     run = load_run_config(arguments.config)
     if not isinstance(run.model, VerlPolicy):
         raise UserError(f"{arguments.config}: model.backend: is local; these prompts are for verl")
-    rows = read_parquet(arguments.data, ["id", "prompt", "answer"]).to_pylist()
-    tokenizer = _load_tokenizer(arguments.weights)
-    try:
-        table, dropped = verl_prompts(run, rows, tokenizer)
-    except UserError as error:
-        raise UserError(f"{arguments.data}: {error}") from None
-    out = Paths(run=arguments.config.parent, weights=arguments.weights).prompts
-    write_parquet(
-        out, table, {"data": sha256_of(arguments.data), "rows": len(rows), "dropped": dropped}
-    )
-    print(f"{out}: {table.num_rows} prompts from {len(rows)}, of which {dropped} are too long")
+    paths = Paths(run=arguments.config.parent, weights=arguments.weights)
+    table, rows, dropped = write_prompts(run, arguments.data, paths)
+    print(f"{paths.prompts}: {table} prompts from {rows}, of which {dropped} are too long")
 
 
 def _load_tokenizer(folder: Path) -> Any:

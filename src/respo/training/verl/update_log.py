@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from respo.cli import UserError
+from respo.files import write_text
 
 FILE = "updates.jsonl"
 FOLDER = "RESPO_RUN_METRICS"
@@ -70,6 +71,24 @@ def read(folder: Path, staleness: int) -> list[Row]:
         del rows[update - 1 :]
         rows.append({"update": update, **row})
     return rows
+
+
+def cut(folder: Path, staleness: int, updates: int) -> None:
+    """Keep the first updates of a log only: those that a state contains which is continued.
+
+    Raises:
+        UserError: it has fewer, or is damaged.
+    """
+    path = folder / FILE
+    rows = read(folder, staleness)
+    if len(rows) < updates:
+        raise UserError(
+            f"{path}: has {len(rows)} updates, and the state that training would continue from "
+            f"comes after update {updates}. Delete {folder / 'verl'} to train the run anew."
+        )
+    if rows:
+        kept = ({key: row[key] for key in row if key != "update"} for row in rows[:updates])
+        write_text(path, "".join(json.dumps(row) + "\n" for row in kept))
 
 
 def _is_place(row: Row, staleness: int) -> bool:
