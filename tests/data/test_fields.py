@@ -2,7 +2,7 @@
 
 import pytest
 
-from respo.data.fields import field, gold_answer, name, question
+from respo.data.fields import NoAnswer, field, gold_answer, name, question
 
 
 def test_fields_are_found_by_their_path():
@@ -65,6 +65,9 @@ def test_bad_questions(value, expected):
         ([2], "text", "2"),
         ("033", "text", "033"),
         (27.0, "text", "27.0"),
+        # A list as JSON, as Skywork-OR1 has it.
+        (r'["\\frac{1}{2}"]', "list", r"\frac{1}{2}"),
+        ("[7]", "list", "7"),
         (r"so $\boxed{1}$, no: $\boxed{\frac{1}{2}}$." + 500 * "x", "boxed", r"\frac{1}{2}"),
     ],
 )
@@ -89,10 +92,23 @@ def test_gold_answers(value, form, expected):
         ("33", "boxed", "no complete"),
         (r"\boxed{3", "boxed", "no complete"),
         (r"\boxed{ }", "boxed", "the answer is empty"),
+        ("1/2", "list", "the answer '1/2' is not a list as JSON"),
+        ('"1"', "list", "is not a list as JSON"),
+        (5, "list", "the answer '5' is not a list as JSON"),
+        ("[[1]]", "list", "the answer is of type list"),
     ],
 )
 def test_bad_gold_answers(value, form, expected):
     with pytest.raises(ValueError, match=expected):
+        gold_answer(value, form)
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [(" ", "text"), ([], "text"), (["1", "2"], "text"), ("[]", "list"), ('["1", "2"]', "list")],
+)
+def test_no_answer_or_several(value, form):
+    with pytest.raises(NoAnswer):
         gold_answer(value, form)
 
 

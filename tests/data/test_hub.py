@@ -8,6 +8,7 @@ from unittest.mock import Mock
 import httpx
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from huggingface_hub import close_session, constants, errors
 
 from respo.cli import UserError
@@ -173,6 +174,7 @@ STUDY = """\
 title: Sums
 methods: [grpo]
 models: [qwen3-tiny, big]
+baselines: [published]
 staleness: [1]
 seeds: [1]
 updates: 1
@@ -198,12 +200,20 @@ def config_folder(tmp_path, hub):
     folder = tmp_path / "config"
     shutil.copytree(Path(__file__).parents[2] / "config", folder)
     (folder / "studies" / "sums.yaml").write_text(STUDY)
-    hub.files["me/model"] = {"config.json": b"{}"}
-    model = (folder / "models" / "qwen3-1.7b-base.yaml").read_text()
-    model = model.replace("Qwen/Qwen3-1.7B-Base, revision: main", "me/model, revision: main")
-    (folder / "models" / "big.yaml").write_text(model)
+    for name, file, repository in [
+        ("big", "qwen3-1.7b-base", "me/model"),
+        ("published", "deepscaler-1.5b", "me/published"),
+    ]:
+        hub.files[repository] = {"config.json": b"{}"}
+        model = yaml.safe_load((folder / "models" / f"{file}.yaml").read_text())
+        model["checkpoint"] = {"hub": repository, "revision": "main"}
+        (folder / "models" / f"{name}.yaml").write_text(yaml.safe_dump(model))
     text = CONFIG.format(revision="main")
-    (folder / "datasets" / "sums.yaml").write_text(text)
+    hub.files["me/more"] = {"c.jsonl": B}
+    other = {"source": "rows", "hub": "me/more", "revision": "main", "files": ["c.jsonl"]}
+    rows = yaml.safe_load(text)
+    union = {"source": "union", "parts": [rows, {**other, "fields": rows["fields"]}]}
+    (folder / "datasets" / "sums.yaml").write_text(yaml.safe_dump(union))
     (folder / "benchmarks" / "sums.yaml").write_text(
         text.replace("a.jsonl, ", "") + "label: Sums\nsamples: 1\nverifier: strict_box\n"
     )
@@ -217,7 +227,9 @@ def test_prefetch_fills_a_folder_for_nodes_without_a_network(tmp_path, hub, make
     digest = hashlib.sha256(A).hexdigest()
     assert f"me/sums {COMMIT} a.jsonl sha256 {digest}\n" in result.stdout
     assert f"\nme/model {COMMIT}\n" in result.stdout
-    assert "study sums: 4 files and models of the hub are here" in result.stdout
+    assert f"\nme/published {COMMIT}\n" in result.stdout
+    assert f"me/more {COMMIT} c.jsonl sha256 " in result.stdout
+    assert "study sums: 6 files and models of the hub are here" in result.stdout
     assert not (tmp_path / "cache").exists()
     cache = str(tmp_path / "shared" / "hub")
     assert make(HF_HUB_CACHE=cache, HF_HUB_OFFLINE="1").returncode == 0

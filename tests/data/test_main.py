@@ -63,7 +63,31 @@ def test_rows_of_a_file(tmp_path):
         "sha256": {"sums.jsonl": hashlib.sha256(data.encode()).hexdigest()},
         "rows": 4,
         "copies": 2,
+        "unanswered": 0,
         "disagreeing": ["row-00002"],
+    }
+
+
+def test_a_union_of_files(tmp_path):
+    texts = {
+        "a.jsonl": '{"q": "1+1=", "a": 2}\n',
+        "b.jsonl": '{"q": "1+1=", "a": 2}\n{"q": "1+2=", "a": ""}\n{"q": "1+3=", "a": 4}\n',
+    }
+    part = "{{source: rows, path: {}, fields: {{prompt: q, answer: a}}, drop_unanswered: true}}"
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    parts = ", ".join(part.format(name) for name in texts)
+    result = prepare(tmp_path, f"source: union\nparts: [{parts}]\ndistinct: true\n")
+    assert result.returncode == 0, result.stderr
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table.to_pydict()["id"] == ["1-row-00000", "2-row-00002"]
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    assert made_from(table)["files"] == {
+        "parts": [{"commit": None, "sha256": {name: digests[name]}} for name in texts],
+        "rows": 4,
+        "copies": 1,
+        "unanswered": 1,
+        "disagreeing": [],
     }
 
 

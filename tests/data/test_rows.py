@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from respo.cli import UserError
-from respo.config.schema import Rows
-from respo.data.rows import read_rows
+from respo.config.schema import Rows, Union
+from respo.data.rows import read_rows, read_union
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("RESPO_SHARED", ROOT.parent / "shared"))
@@ -91,9 +91,75 @@ def test_files_follow_one_another(tmp_path):
     assert [row.id for row in reading.rows] == ["row-00000", "row-00001"]
 
 
+def test_rows_without_one_answer_can_be_left_out(read):
+    rows = [{"q": "1", "a": '["1"]'}, {"q": "2", "a": '["1", "2"]'}, {"q": "3", "a": "[]"}]
+    reading = read(*rows, answer="list", drop_unanswered=True, rows=3)
+    assert [(row.id, row.answer) for row in reading.rows] == [("row-00000", "1")]
+    assert (reading.read, reading.unanswered, reading.copies) == (3, 2, 0)
+    assert reading.summary() == [
+        "3 rows read, 1 kept",
+        "2 rows without one gold answer left out",
+    ]
+
+
+@pytest.fixture
+def union(tmp_path):
+    """Read sets of rows, each a list of (question, answer)."""
+
+    def union(*sets, distinct=True, part_distinct=False):
+        paths = [tmp_path / f"{number}.jsonl" for number in range(len(sets))]
+        for path, rows in zip(paths, sets, strict=True):
+            path.write_text("".join(json.dumps({"q": q, "a": a}) + "\n" for q, a in rows))
+        parts = [config(path=str(path), distinct=part_distinct).model_dump() for path in paths]
+        both = Union.model_validate({"source": "union", "parts": parts, "distinct": distinct})
+        return read_union(both, [[path] for path in paths])
+
+    return union
+
+
+def test_a_union(union):
+    reading = union([("x", 1), ("y", 2)], [("x", 1), ("z", 3), ("y", 9)])
+    # x stands in both, and about y they disagree.
+    assert reading.table().to_pydict() == {
+        "id": ["1-row-00000", "2-row-00001"],
+        "prompt": ["x", "z"],
+        "answer": ["1", "3"],
+    }
+    assert [row.id for row in reading.disagreeing] == ["1-row-00001"]
+    assert (reading.read, reading.copies) == (5, 2)
+
+
+def test_what_disagrees_within_a_part_is_in_no_other(union):
+    sets = [("x", 1), ("x", 2), ("w", 0)], [("x", 1), ("z", 3)]
+    for changes in ({}, {"part_distinct": True}):
+        reading = union(*sets, **changes)
+        assert [row.prompt for row in reading.rows] == ["w", "z"]
+        assert [row.id for row in reading.disagreeing] == ["1-row-00000"]
+        assert (reading.read, reading.copies) == (5, 2)
+
+
+def test_a_union_may_keep_copies(union):
+    reading = union([("x", 1)], [("x", 2)], distinct=False)
+    assert [row.id for row in reading.rows] == ["1-row-00000", "2-row-00000"]
+    assert (reading.copies, reading.disagreeing) == (0, [])
+
+
 @pytest.mark.parametrize(
     ("rows", "changes", "expected"),
     [
+        (
+            [{"q": "1", "a": ""}],
+            {},
+            "rows.jsonl:1: the answer is empty; mend the row, change fields.answer ('a'), or set "
+            "drop_unanswered",
+        ),
+        # A row that is broken otherwise is never left out.
+        (
+            [{"q": "1", "a": "x"}],
+            {"answer": "list", "drop_unanswered": True},
+            "rows.jsonl:1: the answer 'x' is not a list as JSON; mend the row or change",
+        ),
+        ([{"q": "1"}], {"drop_unanswered": True}, "rows.jsonl:1: field 'a' is missing"),
         (
             [{"q": "1", "a": 1}, {"q": "2"}],
             {},

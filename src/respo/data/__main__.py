@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from respo.cli import UserError, command
 from respo.config import load_data_config
-from respo.config.schema import Chain, Rows
+from respo.config.schema import Chain, Rows, Union
 from respo.data import chain
 from respo.data.hub import fetch
-from respo.data.rows import read_rows
+from respo.data.rows import read_rows, read_union
 from respo.files import sha256_of, write_parquet
 
 
@@ -32,27 +32,39 @@ def generated(config: Chain, *, held_out: bool) -> pa.Table:
     )
 
 
-def published(config: Rows) -> tuple[pa.Table, dict[str, Any]]:
+def published(config: Rows | Union) -> tuple[pa.Table, dict[str, Any]]:
     """Read the rows of files: `id`, `prompt`, `answer`, and what they were made from.
 
     Raises:
         UserError: a file or row cannot be used.
     """
+    parts = config.parts if isinstance(config, Union) else [config]
+    found = [_files(part) for part in parts]
+    if isinstance(config, Union):
+        reading = read_union(config, [paths for paths, _ in found])
+    else:
+        reading = read_rows(config, found[0][0])
+    print("\n".join(reading.summary()))
+    origins = [origin for _, origin in found]
+    return reading.table(), {
+        **({"parts": origins} if isinstance(config, Union) else origins[0]),
+        "rows": reading.read,
+        "copies": reading.copies,
+        "unanswered": reading.unanswered,
+        "disagreeing": [row.id for row in reading.disagreeing],
+    }
+
+
+def _files(config: Rows) -> tuple[list[Path], dict[str, Any]]:
+    """Return the files of a set of rows, downloaded if need be, and their commit and checksums."""
     commit = None
     if config.hub and config.revision and config.files:
         paths, commit = fetch(config.hub, config.revision, config.files)
     else:
         paths = config.local_files
-    reading = read_rows(config, paths)
-    print("\n".join(reading.summary()))
     names = config.files or [config.path or ""]
-    return reading.table(), {
-        "commit": commit,
-        "sha256": {name: sha256_of(path) for name, path in zip(names, paths, strict=True)},
-        "rows": reading.read,
-        "copies": reading.copies,
-        "disagreeing": [row.id for row in reading.disagreeing],
-    }
+    sha256 = {name: sha256_of(path) for name, path in zip(names, paths, strict=True)}
+    return paths, {"commit": commit, "sha256": sha256}
 
 
 @command

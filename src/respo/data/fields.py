@@ -1,14 +1,19 @@
 """From the field of a record to a text: question, gold answer, name."""
 
+import json
 import math
 import re
 from typing import Any, Literal
 
 from respo.rewards import last_box
 
-AnswerForm = Literal["text", "integer", "boxed"]
+AnswerForm = Literal["text", "integer", "boxed", "list"]
 # An integer as benchmarks write it: 33, 033, 33.0, $33$, 33^\circ.
 INTEGER = re.compile(r"\$?([-+]?)([0-9]+)(?:\.0*)?(?:\^\\circ|\^\{\\circ\}|°)?\$?")
+
+
+class NoAnswer(ValueError):
+    """A row has no gold answer, or more than one."""
 
 
 def field(values: dict[str, Any], name: str) -> Any:
@@ -50,9 +55,10 @@ def gold_answer(value: Any, form: AnswerForm) -> str:
     """Return the canonical text of a gold answer.
 
     Raises:
-        ValueError: it is empty, more than one, or has not this form.
+        NoAnswer: it is empty or more than one.
+        ValueError: it has not this form.
     """
-    text = _answer_text(value)
+    text = _answer_text(_items(value) if form == "list" else value)
     if form == "boxed":
         content = last_box(text)
         if content is None:
@@ -65,7 +71,7 @@ def gold_answer(value: Any, form: AnswerForm) -> str:
         digits = found[2].lstrip("0") or "0"
         text = f"-{digits}" if found[1] == "-" and digits != "0" else digits
     if not text:
-        raise ValueError("the answer is empty")
+        raise NoAnswer("the answer is empty")
     return _encodable(text)
 
 
@@ -86,10 +92,21 @@ def _encodable(text: str) -> str:
     return text
 
 
+def _items(value: Any) -> list[Any]:
+    """Return the list that a text holds as JSON."""
+    try:
+        items = json.loads(value)
+    except (TypeError, ValueError, RecursionError):
+        items = None
+    if not isinstance(items, list):
+        raise ValueError(f"the answer {str(value)[:60]!r} is not a list as JSON")
+    return items
+
+
 def _answer_text(value: Any) -> str:
     if isinstance(value, list):
         if len(value) != 1:
-            raise ValueError(f"the answer is a list of {len(value)}, not of one")
+            raise NoAnswer(f"the answer is a list of {len(value)}, not of one")
         value = value[0]
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"the answer is {_kind(value)}, not a text or a number")

@@ -7,13 +7,22 @@ HF_HUB_OFFLINE=1 they do not even try the network.
 
 import argparse
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from respo.cli import command
-from respo.config import load_settings, load_study
-from respo.config.schema import Rows, VerlModel
+from respo.config import ResolvedStudy, load_settings, load_study
+from respo.config.schema import Rows, Union, VerlModel, VllmModel
 from respo.data.hub import fetch, fetch_model
 from respo.files import sha256_of
+
+
+def _sets(resolved: ResolvedStudy) -> Iterator[Rows]:
+    """Yield the sets of rows that a study reads, those inside a union too."""
+    for data in [*resolved.datasets.values(), *resolved.benchmarks.values()]:
+        for part in data.parts if isinstance(data, Union) else [data]:
+            if isinstance(part, Rows):
+                yield part
 
 
 @command
@@ -32,8 +41,8 @@ def main() -> None:
         os.environ["HF_HUB_CACHE"] = str(settings.hub_cache_folder)
     resolved = load_study(options.config, settings.study, settings.own_methods_folder)
     count = 0
-    for data in [*resolved.datasets.values(), *resolved.benchmarks.values()]:
-        if isinstance(data, Rows) and data.hub and data.revision and data.files:
+    for data in _sets(resolved):
+        if data.hub and data.revision and data.files:
             paths, commit = fetch(data.hub, data.revision, data.files)
             for file, path in zip(data.files, paths, strict=True):
                 print(f"{data.hub} {commit} {file} sha256 {sha256_of(path)}", flush=True)
@@ -41,7 +50,7 @@ def main() -> None:
     checkpoints = {
         (model.checkpoint.hub, model.checkpoint.revision)
         for model in resolved.models.values()
-        if isinstance(model, VerlModel)
+        if isinstance(model, VerlModel | VllmModel)
     }
     for repository, revision in sorted((hub, rev) for hub, rev in checkpoints if hub and rev):
         print(f"{repository} {fetch_model(repository, revision).name}", flush=True)

@@ -91,10 +91,16 @@ class Rows(Strict):
     template: str = Field(
         default="{prompt}", description="the prompt; `{prompt}` stands for the question"
     )
-    answer: Literal["text", "integer", "boxed"] = Field(
+    answer: Literal["text", "integer", "boxed", "list"] = Field(
         default="text",
         description="the gold answer: the field as it is; as an integer, so that `033`, `33.0` and "
-        "`33^\\circ` become `33`; or what the last `\\boxed{}` of the field holds",
+        "`33^\\circ` become `33`; what the last `\\boxed{}` of the field holds; or the one item of "
+        "a list that the field holds as JSON",
+    )
+    drop_unanswered: bool = Field(
+        default=False,
+        description="leave out and count rows without a gold answer, or with more than one, which "
+        "otherwise are an error",
     )
     distinct: bool = Field(
         default=False,
