@@ -239,7 +239,11 @@ def test_only_the_policy_trains_anew(config, study):
     # The weights are not made here, only found.
     initial = before[f"R/initial/{DENSE}/config.yaml"]
     assert yaml.safe_load(initial) == {
-        "checkpoint": {"hub": "Qwen/Qwen3-1.7B-Base", "revision": "main", "path": None}
+        "checkpoint": {
+            "hub": "Qwen/Qwen3-1.7B-Base",
+            "revision": "ea980cb0a6c2ae4b936e82123acc929f1cec04c1",
+            "path": None,
+        }
     }
     model = config / "models" / f"{DENSE}.yaml"
     edit(
