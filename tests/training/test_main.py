@@ -9,13 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import torch
 
 from respo.cli import UserError
 from respo.config.schema import RunConfig
 from respo.config.yaml import canonical
-from respo.files import made_from, read_json, read_parquet, sha256_of, write_json
+from respo.files import made_from, read_json, read_parquet, sha256_of, write_json, write_parquet
 from respo.policy import Policy, load_policy, policy_hash, save_policy
 from respo.training.local import __main__ as command_line
 from respo.training.local import device
@@ -73,6 +74,29 @@ def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+@DENSE
+def test_a_run_with_another_reward(
+    tmp_path: Path,
+    initial: Path,
+    data_file: Path,
+    make_config: Callable[..., RunConfig],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Answers as `7.0`: no digit in a box is this text, and many are this number."""
+    rows = read_parquet(data_file).to_pydict()
+    rows["answer"] = [f"{answer}.0" for answer in rows["answer"]]
+    data = tmp_path / "data.parquet"
+    write_parquet(data, pa.table(rows), {})
+    scores = {}
+    for reward in ("strict_box", "math_verify"):
+        config = make_config(reward=reward, updates=4, checkpoints=[4])
+        run = write_config(tmp_path / reward, config)
+        call(monkeypatch, *arguments(run, initial, data))
+        scores[reward] = read_parquet(run / "metrics.parquet")["score"].to_pylist()
+    assert scores["strict_box"] == [-1.0] * 4
+    assert all(-1.0 < score <= 1.0 for score in scores["math_verify"])
 
 
 @DENSE

@@ -3,7 +3,10 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from respo.cli import UserError
 from respo.policy import Policy, Samples, character_tokenizer
+from respo.rewards.workers import WorkerError
+from respo.training.local import responses as responses_module
 from respo.training.local.prompts import Prompt
 from respo.training.local.responses import Responses, assemble, concatenate, repetition
 
@@ -77,6 +80,40 @@ def test_the_length_penalty_is_part_of_the_reward(make_policy: Callable[..., Pol
     assert penalised.reward_B.tolist() == [0.75, 0.5]
     assert not penalised.equal_reward_B.any()
     assert penalised.advantage_B.tolist() == pytest.approx([0.5**0.5, -(0.5**0.5)], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("verifier", "expected"), [("strict_box", [1, -1, -1]), ("math_verify", [1, 1, -1])]
+)
+def test_the_verifier_decides(
+    make_policy: Callable[..., Policy], verifier: str, expected: list[float]
+) -> None:
+    """The text of the tokens, without the end, against the answer of the prompt."""
+    policy = make_policy()
+    encode, eos = policy.tokenizer.encode, policy.tokenizer.eos_id
+    sampled = [[*encode(text), eos] for text in ("\\boxed{3}", "1+2=3", "=;=")]
+    longest = max(map(len, sampled))
+    samples = Samples(
+        tokens_BT=torch.tensor([row + [0] * (longest - len(row)) for row in sampled]),
+        log_prob_BT=torch.zeros(3, longest),
+        length_B=torch.tensor([len(row) for row in sampled]),
+        truncated_B=torch.tensor([False] * 3),
+        routes_LBSK=None,
+    )
+    prompts = [Prompt("1+2=", encode("1+2="), "3")]
+    responses = assemble(policy, prompts, samples, 3, verifier=verifier)
+    assert responses.reward_B.tolist() == expected
+
+
+def test_answers_that_cannot_be_compared_here(
+    make_policy: Callable[..., Policy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise WorkerError("answers cannot be compared: install math-verify")
+
+    monkeypatch.setattr(responses_module, "training_rewards", fail)
+    with pytest.raises(UserError, match="install math-verify"):
+        test_the_verifier_decides(make_policy, "math_verify", [])
 
 
 def some_responses(width: int, routes: bool) -> Responses:

@@ -148,7 +148,9 @@ def test_rounds_that_run_out_are_filled_with_dropped_groups_in_order(
 def test_prompts_that_never_spread_are_no_endless_loop(
     policy: Policy, prompts: Prompts, make_config: MakeConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(responses_module, "strict_box", lambda response, answer: 1.0)
+    monkeypatch.setattr(
+        responses_module, "training_rewards", lambda verifier, pairs: [1.0 for _ in pairs]
+    )
     plain = collect(policy, prompts, make_config(), 0, 0)
     rollout = collect(policy, prompts, make_config(dynamic_sampling=3), 0, 0)
     assert rollout.prompts == 3 * 16

@@ -73,6 +73,15 @@ def test_unequal_distances_of_checkpoints_have_a_common_one(values):
     assert found["trainer.save_freq"] == "16"  # 128 updates
 
 
+@pytest.mark.parametrize("reward", ["strict_box", "math_verify"])
+def test_the_reward(values, reward):
+    assert {
+        "reward.custom_reward_function.path": "pkg://respo.training.verl.reward",
+        "reward.custom_reward_function.name": "compute_score",
+        "+reward.custom_reward_function.reward_kwargs.verifier": reward,
+    }.items() <= values(reward=reward).items()
+
+
 def test_the_mixture_of_experts_of_the_respo_study(values):
     found = values("qwen3-30b-a3b-base")
     buffer = "+reward.reward_kwargs.overlong_buffer_cfg"

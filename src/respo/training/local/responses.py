@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from respo.cli import UserError
 from respo.objectives import group_advantages
 from respo.policy import Policy, Samples
-from respo.rewards import strict_box
+from respo.rewards.training import training_rewards
+from respo.rewards.workers import WorkerError
 from respo.training.local.prompts import Prompt
 
 NGRAM = 20
@@ -95,10 +97,14 @@ def assemble(
     samples: Samples,
     group_size: int,
     length_penalty: Callable[[int], float] | None = None,
+    verifier: str = "strict_box",
 ) -> Responses:
-    """Join prompts and sampled responses, and score them.
+    """Join prompts and sampled responses, and score them by a verifier of `respo.rewards.training`.
 
     ``length_penalty`` is added to the score of a response; it is given the number of its tokens.
+
+    Raises:
+        UserError: answers cannot be compared on this machine.
     """
     device = samples.tokens_BT.device
     rows, limit = samples.tokens_BT.shape
@@ -122,10 +128,14 @@ def assemble(
         row[:length]
         for row, length in zip(samples.tokens_BT.tolist(), samples.length_B.tolist(), strict=True)
     ]
-    rewards = [
-        strict_box(policy.tokenizer.decode(response), prompts[row // group_size].answer)
+    pairs = [
+        (prompts[row // group_size].answer, policy.tokenizer.decode(response))
         for row, response in enumerate(tokens)
     ]
+    try:
+        rewards = training_rewards(verifier, pairs)
+    except WorkerError as error:
+        raise UserError(str(error)) from None
     if length_penalty is not None:
         penalties = map(length_penalty, map(len, tokens))
         rewards = [reward + penalty for reward, penalty in zip(rewards, penalties, strict=True)]

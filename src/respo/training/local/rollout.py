@@ -115,7 +115,7 @@ def _sample_round(
         temperature=training.temperature,
         record_routes=training.routing_replay == "R3",
     )
-    return assemble(policy, batch, samples, group, _length_penalty(config))
+    return assemble(policy, batch, samples, group, _length_penalty(config), training.reward)
 
 
 def _length_penalty(config: RunConfig) -> Callable[[int], float] | None:
