@@ -57,19 +57,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def arguments() -> list[str]:
+def arguments(address: dict[str, object] = ADDRESS) -> list[str]:
     return [
         *("--scores", "scores.parquet", "--run-config", "config.yaml", "--train", "train.json"),
         *("--out", "cell.json"),
-        *(text for name, value in ADDRESS.items() for text in (f"--{name}", str(value))),
+        *(text for name, value in address.items() for text in (f"--{name}", str(value))),
     ]
 
 
 def make(
-    monkeypatch: pytest.MonkeyPatch, rows: list[dict] = ROWS, provenance: dict = PROVENANCE
+    monkeypatch: pytest.MonkeyPatch,
+    rows: list[dict] = ROWS,
+    provenance: dict = PROVENANCE,
+    **address: object,
 ) -> dict:
     write_parquet(Path("scores.parquet"), pa.Table.from_pylist(rows), provenance)
-    monkeypatch.setattr(sys, "argv", ["cell", *arguments()])
+    monkeypatch.setattr(sys, "argv", ["cell", *arguments(ADDRESS | address)])
     main()
     return json.loads(Path("cell.json").read_text())
 
@@ -116,6 +119,46 @@ def test_scores_of_another_checkpoint(folder: Path, monkeypatch: pytest.MonkeyPa
         "error: scores.parquet: checkpoint_sha256: the responses are not of the checkpoint that "
         "train.json names for update 96; delete the file and its generations, and start again"
     )
+    assert not Path("cell.json").exists()
+
+
+# `config.yaml` is that of the weights, which says nothing of a run.
+WEIGHTS = "checkpoint:\n  path: /weights\n"
+BASELINE = {"method": "baseline", "staleness": 0, "seed": 0, "update": 0}
+
+
+def test_baseline(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "config.yaml").write_text(WEIGHTS)
+    (folder / "train.json").write_text(train(WEIGHTS, update=0, checkpoints={"0": "w"}))
+    cell = make(monkeypatch, **BASELINE)
+    assert {key: cell[key] for key in BASELINE} == BASELINE
+    assert cell["pass_at_1"] == 0.25
+    assert cell["made_from"]["run_config_sha256"] == sha256_of(folder / "config.yaml")
+    assert cell["made_from"]["checkpoint_sha256"] == "w"
+
+
+@pytest.mark.parametrize(
+    ("record", "address", "message"),
+    [
+        (train(WEIGHTS), {}, "the training ended at update 128 of 0"),
+        (train(update=0, checkpoints={"0": "w"}), {}, "config_sha256: is not that of"),
+        (
+            train(WEIGHTS, update=0, checkpoints={"0": "w"}),
+            {"staleness": 8},
+            "staleness: is 0, but",
+        ),
+        (train(WEIGHTS, update=0, checkpoints={"0": "w"}), {"seed": 1}, "seed: is 0, but --seed"),
+        (train(WEIGHTS, update=0, checkpoints={"0": "v"}), {}, "not of the checkpoint that"),
+    ],
+)
+def test_what_is_no_baseline(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, record: str, address: dict, message: str
+) -> None:
+    (folder / "config.yaml").write_text(WEIGHTS)
+    (folder / "train.json").write_text(record)
+    with pytest.raises(SystemExit) as caught:
+        make(monkeypatch, **BASELINE | address)
+    assert message in str(caught.value.code)
     assert not Path("cell.json").exists()
 
 

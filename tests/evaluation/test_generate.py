@@ -11,7 +11,9 @@ import pytest
 import torch
 
 import respo.evaluation.generate
-from respo.evaluation.generate import SCHEMA, generate, main, uniforms
+from respo.evaluation import shards
+from respo.evaluation.engines import Sampling, local
+from respo.evaluation.generate import SCHEMA, generate, main
 from respo.files import made_from, sha256_of
 from respo.policy import Policy, character_tokenizer, load_policy, policy_hash, save_policy
 from respo.policy.weights import expected_shapes
@@ -66,11 +68,16 @@ def run(monkeypatch, *args: object, **changes: object) -> None:
     main()
 
 
-def draw(policy: Policy, names: list[str], samples: int) -> dict[tuple[str, int], str]:
+def draw(
+    policy: Policy, names: list[str], samples: int, folder: Path, seed: int = 7
+) -> dict[tuple[str, int], str]:
     rows = {row["id"]: row for row in pa.table(ROWS).to_pylist()}
     problems = [rows[name] for name in names]
-    prompts = [policy.tokenizer.encode(problem["prompt"]) for problem in problems]
-    table = generate(policy, problems, prompts, samples=samples, **SETTINGS)
+    engine = local.LocalEngine(policy)
+    prompts = [engine.encode(problem["prompt"]) for problem in problems]
+    sampling = Sampling(**SETTINGS | {"seed": seed})
+    kept = shards.Shards(folder / ".shards", {"seed": seed})
+    table = generate(engine, problems, prompts, samples, sampling, kept)
     return {(row["problem_id"], row["sample"]): row["response"] for row in table.to_pylist()}
 
 
@@ -93,6 +100,8 @@ def test_the_file_holds_what_the_contract_says(checkpoint, benchmark_file, tmp_p
     assert provenance["checkpoint_sha256"] == policy_hash(checkpoint)
     assert provenance["benchmark_sha256"] == sha256_of(benchmark_file)
     assert provenance["sampling"] == {"samples": 4, **SETTINGS}
+    assert provenance["engine"] == "local"
+    assert provenance["device"] == "cpu"
     assert provenance["environment"]["torch"] == torch.__version__
     assert torch.get_num_threads() == 1
 
@@ -119,6 +128,10 @@ def test_the_weights_that_were_trained_are_sampled(
     monkeypatch.chdir(checkpoint)
     run(monkeypatch, Path(), benchmark_file, tmp_path / "again", train=train)
     assert (tmp_path / "again").read_bytes() == (tmp_path / "out").read_bytes()
+    # A baseline's folder has no number.
+    train = train_json(tmp_path, {"checkpoints": {"0": policy_hash(checkpoint)}})
+    run(monkeypatch, Path(), benchmark_file, tmp_path / "baseline", train=train, update=0)
+    assert (tmp_path / "baseline").read_bytes() == (tmp_path / "out").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -173,35 +186,68 @@ def test_a_train_json_of_another_shape(
     assert f"snakemake --forcerun {train}" in str(stopped.value)
 
 
-def test_any_part_can_be_sampled_again(checkpoint, monkeypatch):
+def test_any_part_can_be_sampled_again(checkpoint, monkeypatch, tmp_path):
     policy = load_policy(checkpoint)
-    whole = draw(policy, ["c", "a", "b"], 5)
-    part = draw(policy, ["b", "c"], 3)
+    whole = draw(policy, ["c", "a", "b"], 5, tmp_path)
+    part = draw(policy, ["b", "c"], 3, tmp_path)
     assert part == {key: whole[key] for key in part}
     # Batches of two responses: the samples of one problem are split.
-    monkeypatch.setattr(respo.evaluation.generate, "BATCH_ROWS", 2)
-    split = draw(policy, ["c", "a", "b"], 5)
+    monkeypatch.setattr(local, "BATCH_ROWS", 2)
+    split = draw(policy, ["c", "a", "b"], 5, tmp_path)
     assert split == whole
     assert list(split) == list(whole)
 
 
-def test_uniforms_depend_on_seed_problem_and_sample():
-    first = uniforms(1, "a", 0, 5)
-    assert torch.equal(first, uniforms(1, "a", 0, 5))
-    assert torch.equal(first, uniforms(1, "a", 0, 9)[:5])
-    assert ((first >= 0) & (first < 1)).all()
-    others = [uniforms(2, "a", 0, 5), uniforms(1, "b", 0, 5), uniforms(1, "a", 1, 5)]
-    others.append(uniforms(1, "1 a", 1, 5))
-    assert not any(torch.equal(first, other) for other in others)
-
-
-def test_long_work_says_how_far_it_is(checkpoint, monkeypatch, capsys):
+def test_long_work_says_how_far_it_is(checkpoint, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(respo.evaluation.generate, "PROGRESS_SECONDS", 0.0)
-    monkeypatch.setattr(respo.evaluation.generate, "BATCH_ROWS", 2)
-    draw(load_policy(checkpoint), ["c", "a", "b"], 2)
+    monkeypatch.setattr(local, "BATCH_ROWS", 2)
+    draw(load_policy(checkpoint), ["c", "a", "b"], 2, tmp_path)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in lines] == ["2/6", "4/6", "6/6"]
+    assert all(" tokens/s  " in line for line in lines)
     assert lines[-1].endswith("  0 s left")
+
+
+class Killed(BaseException):
+    pass
+
+
+def test_a_killed_job_continues_to_the_same_result(checkpoint, monkeypatch, capsys, tmp_path):
+    policy = load_policy(checkpoint)
+    whole = draw(policy, ["c", "a", "b"], 2, tmp_path)
+    monkeypatch.setattr(shards, "SECONDS", 0.0)
+    monkeypatch.setattr(local, "BATCH_ROWS", 2)
+    sample, calls = local.sample, []
+
+    def dies_at_the_third_batch(*args, **options):
+        calls.append(len(args[1]))
+        if len(calls) == 3:
+            raise Killed
+        return sample(*args, **options)
+
+    monkeypatch.setattr(local, "sample", dies_at_the_third_batch)
+    with pytest.raises(Killed):
+        draw(policy, ["c", "a", "b"], 2, tmp_path)
+    capsys.readouterr()
+    assert draw(policy, ["c", "a", "b"], 2, tmp_path) == whole
+    assert calls == [1, 1, 1, 1]
+    assert capsys.readouterr().err == "4/6 responses are there already\n"
+    # Nothing is left to sample, but for other work.
+    assert draw(policy, ["c", "a", "b"], 2, tmp_path) == whole
+    assert len(calls) == 4
+    assert draw(policy, ["c", "a", "b"], 2, tmp_path, seed=8) != whole
+    assert len(calls) == 7
+
+
+def test_what_is_kept_of_an_unfinished_job_goes_in_the_end(
+    checkpoint, benchmark_file, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(shards, "SECONDS", 0.0)
+    folder = tmp_path / ".shards"
+    folder.mkdir()
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out")
+    assert pq.read_table(tmp_path / "out").num_rows == 12
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize(
@@ -212,7 +258,11 @@ def test_long_work_says_how_far_it_is(checkpoint, monkeypatch, capsys):
         ({"id": ["a"], "prompt": [None], "answer": ["1"]}, "row 0: prompt is None"),
         ({"id": ["a"], "prompt": ["1+x="], "answer": ["1"]}, "problem 'a': '1+x=': 'x' is not in"),
         ({"id": ["a"], "prompt": [""], "answer": ["1"]}, "problem 'a': the prompt is empty"),
-        ({"id": ["a"], "prompt": ["1" * 21], "answer": ["1"]}, "problem 'a': 21 tokens of prompt"),
+        (
+            {"id": ["a"], "prompt": ["1" * 21], "answer": ["1"]},
+            "problem 'a': 21 tokens of prompt and 12 of response are more than the 32 positions "
+            "of the checkpoint; lower max_response_tokens",
+        ),
         ({"id": [], "prompt": [], "answer": []}, "no problems"),
     ],
 )
@@ -224,6 +274,44 @@ def test_bad_rows_are_one_message(checkpoint, tmp_path, monkeypatch, rows, messa
     assert str(path) in str(stopped.value)
     assert message in str(stopped.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_prompt_limit(checkpoint, benchmark_file, tmp_path, monkeypatch):
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", max_prompt_tokens=8)
+    with pytest.raises(SystemExit) as stopped:
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "not", max_prompt_tokens=7)
+    assert str(stopped.value) == (
+        f"error: {benchmark_file}: problem 'c': 8 tokens of prompt are more than "
+        "max_prompt_tokens 7; raise it or leave the problem out"
+    )
+
+
+@pytest.mark.parametrize(
+    ("engine", "option", "value"),
+    [
+        ("local", "thinking", "true"),
+        ("local", "tensor_parallel", 2),
+        ("local", "dtype", "float32"),
+        ("vllm", "device", "cpu"),
+    ],
+)
+def test_options_of_the_other_engine(
+    checkpoint, benchmark_file, tmp_path, monkeypatch, capsys, engine, option, value
+):
+    changes = {"engine": engine, option: value}
+    with pytest.raises(SystemExit):
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", **changes)
+    other = {"local": "vllm", "vllm": "local"}[engine]
+    name = option.replace("_", "-")
+    assert f"error: --{name}: only with --engine {other}" in capsys.readouterr().err
+
+
+def test_vllm_is_not_there(checkpoint, benchmark_file, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vllm", None)
+    with pytest.raises(SystemExit) as stopped:
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", engine="vllm")
+    assert str(stopped.value).startswith("error: vLLM cannot be imported (")
+    assert "\n" not in str(stopped.value)
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:99", "tpu"])

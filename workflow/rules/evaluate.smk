@@ -59,8 +59,8 @@ rule generate_local:
         # What was made from the responses before is no longer true, also if this job fails.
         "rm -f {params.descendants:q};"
         " python -m respo.evaluation.generate --checkpoint {params.checkpoint:q}"
-        " --train {input.train:q} --benchmark {input.data:q} --samples {params.samples}"
-        " --temperature {params.temperature} --top-p {params.top_p}"
+        " --train {input.train:q} --update {wildcards.checkpoint} --benchmark {input.data:q}"
+        " --samples {params.samples} --temperature {params.temperature} --top-p {params.top_p}"
         " --max-response-tokens {params.limit} --seed {params.seed} --device {params.device:q}"
         " --out {output:q} 2>&1 | tee -i {log:q}"
 
@@ -106,7 +106,8 @@ rule generate_vllm:
     shell:
         "rm -f {params.descendants:q};"
         " {IN_ENV:q} vllm python -m respo.evaluation.generate --engine vllm"
-        " --checkpoint {params.checkpoint:q} --train {input.train:q} --benchmark {input.data:q}"
+        " --checkpoint {params.checkpoint:q} --train {input.train:q}"
+        " --update {wildcards.checkpoint} --benchmark {input.data:q}"
         " --samples {params.samples} --temperature {params.temperature} --top-p {params.top_p}"
         " --max-prompt-tokens {params.prompt_limit} --max-response-tokens {params.limit}"
         " --thinking {params.thinking} --seed {params.seed}"

@@ -17,13 +17,21 @@ from respo.files import environment, sha256_of, write_json
 from respo.statistics import cluster_bootstrap, pass_at_1
 from respo.statistics.scores import Scores, read_scores
 
+# What the configuration of a run that ends before its first update would say.
+BASELINE: dict[str, Any] = {"staleness": 0, "seed": 0, "training": {"updates": 0}}
+
 
 @command
 def main() -> None:
     """Read the command line and write the cell."""
     parser = argparse.ArgumentParser(prog="python -m respo.evaluation.cell", description=__doc__)
     parser.add_argument("--scores", type=Path, required=True, help="of respo.evaluation.score")
-    parser.add_argument("--run-config", type=Path, required=True, help="config.yaml of the run")
+    parser.add_argument(
+        "--run-config",
+        type=Path,
+        required=True,
+        help="config.yaml of the run; of a baseline, that of its weights",
+    )
     parser.add_argument("--train", type=Path, required=True, help="train.json of the run")
     parser.add_argument("--out", type=Path, required=True, help="cell.json to write")
     for name in ("study", "model", "method", "benchmark"):
@@ -92,7 +100,7 @@ def _check_run(options: argparse.Namespace) -> str:
             f"{options.train}: config_sha256: is not that of {options.run_config}, which was "
             f"changed after training; {remedy}"
         )
-    config = _read_config(options.run_config)
+    config = _read_config(options.run_config) if options.update else BASELINE
     for key in ("seed", "staleness"):
         if config.get(key) != getattr(options, key):
             raise UserError(
