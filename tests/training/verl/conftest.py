@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 
 from respo.config import Run, load_study
@@ -116,3 +117,62 @@ def cpu_environment():
     """Return the variables that go with `cpu_options`."""
     path = os.pathsep.join((str(HERE), os.environ.get("PYTHONPATH", "")))
     return os.environ | ENVIRONMENT | {"PYTHONPATH": path}
+
+
+TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message['content'] }}<|im_end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>{% endif %}"
+)
+
+
+@pytest.fixture
+def save_tiny_model():
+    """Return a function that saves a Qwen3 with random weights, to be trained by verl on a CPU.
+
+    verl wants a tokenizer of Qwen's kind, and vLLM's attention on CPUs heads of 32 features.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
+
+    def save(folder, mixture_of_experts=False):
+        special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+        words = [*special, "\n", *map(chr, range(32, 127))]
+        numbers = {word: index for index, word in enumerate(words)}
+        characters = Tokenizer(models.WordLevel(numbers, unk_token=" "))
+        characters.pre_tokenizer = pre_tokenizers.Split(pattern="", behavior="isolated")
+        characters.decoder = decoders.Fuse()
+        PreTrainedTokenizerFast(
+            tokenizer_object=characters,
+            eos_token="<|im_end|>",
+            pad_token="<|endoftext|>",
+            additional_special_tokens=["<|im_start|>"],
+            chat_template=TEMPLATE,
+        ).save_pretrained(folder)
+        sizes = {
+            "vocab_size": len(words),
+            "hidden_size": 64,
+            "intermediate_size": 128,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "head_dim": 32,
+            "max_position_embeddings": 1024,
+            "tie_word_embeddings": False,
+            "eos_token_id": 2,
+            "pad_token_id": 0,
+            "bos_token_id": None,
+        }
+        if mixture_of_experts:
+            experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64}
+            config = AutoConfig.for_model("qwen3_moe", **sizes, **experts, norm_topk_prob=True)
+        else:
+            config = AutoConfig.for_model("qwen3", **sizes)
+        torch.manual_seed(0)
+        model = AutoModelForCausalLM.from_config(config)
+        # Also the row of the padding token, which transformers makes zero: its gradient, through
+        # the norm of a zero vector, is hundreds of times that of the others, and random responses
+        # have such tokens. (transformers gives this row no gradient, Megatron does.)
+        torch.nn.init.normal_(model.get_input_embeddings().weight, std=0.02)
+        model.to(torch.bfloat16).save_pretrained(folder)
+
+    return save

@@ -7,18 +7,19 @@ PATCHES = {}
 
 
 class Finder:
-    """Finds no modules of its own; its `exec_module` calls the patch after the module's own."""
+    """Finds no modules of its own; its `exec_module` calls the patches after the module's own."""
 
     def find_spec(self, name, path=None, target=None):
-        patch = PATCHES.pop(name, None)
-        if patch is None:
+        patches = PATCHES.pop(name, ())
+        if not patches:
             return None
         spec = importlib.util.find_spec(name)
         load = spec.loader.exec_module
 
         def exec_module(module):
             load(module)
-            patch(module)
+            for patch in patches:
+                patch(module)
 
         spec.loader.exec_module = exec_module
         return spec
@@ -30,7 +31,7 @@ def after_import(patches):
         if name in sys.modules:
             patch(sys.modules[name])
         else:
-            PATCHES[name] = patch
+            PATCHES.setdefault(name, []).append(patch)
 
 
 sys.meta_path.insert(0, Finder())
