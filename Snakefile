@@ -8,6 +8,7 @@
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/cluster.smk"
 
 
 report: "workflow/report/workflow.rst"
@@ -32,7 +33,19 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/aggregate.smk"
 
 
+# Where a cluster is used, these run on the login node: they write configurations or ask the hub.
+localrules:
+    study,
+    data_config,
+    data,
+    initial_config,
+    published,
+    run_config,
+    baseline,
+
+
 onstart:
+    before_start()
     print(announcement(), flush=True)
 
 

@@ -45,10 +45,13 @@ for table in study.tables:
             f"{LOGS}/tables/{table}.log",
         benchmark:
             f"{TIMES}/tables/{table}.tsv"
+        group:
+            "report"
         conda:
             "../../envs/local.yaml"
         threads: 1
         resources:
+            **small_job,
             mem_mb=1000,
             runtime=10,
         params:
@@ -81,10 +84,13 @@ for figure in study.figures:
             f"{LOGS}/figures/{figure}.log",
         benchmark:
             f"{TIMES}/figures/{figure}.tsv"
+        group:
+            "report"
         conda:
             "../../envs/local.yaml"
         threads: 1
         resources:
+            **small_job,
             mem_mb=1000,
             runtime=10,
         params:
@@ -108,6 +114,8 @@ rule report:
         f"{LOGS}/report.log",
     benchmark:
         f"{TIMES}/report.tsv"
+    group:
+        "report"
     conda:
         "../../envs/local.yaml"
     threads: 1

@@ -40,6 +40,7 @@ rule generate_local:
         "../../envs/local.yaml"
     threads: 1
     resources:
+        **small_job,
         mem_mb=model_memory,
         runtime=model_minutes,
     params:
@@ -81,10 +82,9 @@ rule generate_vllm:
         "../../envs/vllm.yaml"
     threads: 1
     resources:
+        **evaluation_job,
         mem_mb=evaluation_memory,
         runtime=model_minutes,
-        # No parameter, since it changes where the work is done and not the work.
-        tensor_parallel=evaluation_gpus,
     params:
         checkpoint=checkpoint_of,
         descendants=lambda wildcards, output: [
@@ -111,7 +111,8 @@ rule generate_vllm:
         " --samples {params.samples} --temperature {params.temperature} --top-p {params.top_p}"
         " --max-prompt-tokens {params.prompt_limit} --max-response-tokens {params.limit}"
         " --thinking {params.thinking} --seed {params.seed}"
-        " --tensor-parallel {resources.tensor_parallel} --out {output:q} 2>&1 | tee -i {log:q}"
+        " --tensor-parallel {resources.cards} --out {output:q} 2>&1"
+        " | (trap '' TERM; exec tee -i {log:q})"
 
 
 rule score:
@@ -123,10 +124,13 @@ rule score:
         f"{LOGS}/eval/{EVAL_NAME}.score.log",
     benchmark:
         f"{TIMES}/eval/{EVAL_NAME}.score.tsv"
+    group:
+        "cells"
     conda:
         "../../envs/local.yaml"
     threads: 1
     resources:
+        **small_job,
         mem_mb=1000,
         runtime=60,
     params:
@@ -151,10 +155,13 @@ rule cell:
         f"{LOGS}/eval/{EVAL_NAME}.cell.log",
     benchmark:
         f"{TIMES}/eval/{EVAL_NAME}.cell.tsv"
+    group:
+        "cells"
     conda:
         "../../envs/local.yaml"
     threads: 1
     resources:
+        **small_job,
         mem_mb=500,
         runtime=10,
     params:

@@ -41,6 +41,7 @@ rule warm_start:
     # All runs wait for this one job, so it may use two cores.
     threads: 2
     resources:
+        **small_job,
         mem_mb=model_memory,
         runtime=model_minutes,
     params:
@@ -119,6 +120,7 @@ rule train_local:
         "../../envs/local.yaml"
     threads: 1
     resources:
+        **small_job,
         mem_mb=model_memory,
         runtime=model_minutes,
     params:
@@ -154,6 +156,7 @@ rule train_verl:
         lambda wildcards: f"../../envs/verl-{resolved.models[wildcards.model].engine}.yaml"
     threads: 1
     resources:
+        **training_job,
         mem_mb=model_memory,
         runtime=model_minutes,
     params:
@@ -165,7 +168,8 @@ rule train_verl:
     message:
         "Train {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} with verl"
     shell:
+        # tee outlives the signal at the end of a job's time: the last message is what matters.
         "rm -rf {params.evaluations:q};"
         " {IN_ENV:q} {params.environment} python -m respo.training.verl --config {input.config:q}"
         " --model {params.model:q} --initial {input.initial:q} --data {input.data:q} {LOGGERS}"
-        " 2>&1 | tee -i {log:q}"
+        " 2>&1 | (trap '' TERM; exec tee -i {log:q})"
