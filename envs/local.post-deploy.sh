@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the pinned packages and the project into the environment of local.yaml.
 # Snakemake makes the environment anew when this file changes, so it names the hash of the pins:
-# sha256 of envs/lock.txt: d3e8578df05f0d4eb287f1100843b157789f4dfb362c15106f63ecdea39bf85c
+# sha256 of envs/lock.txt: 0aaf17828f08cd37de2b89875a59ab7959ce787a16b60cf263c9e5c71018fe93
 set -eu
 [ -f envs/lock.txt ] || {
     echo "start snakemake in the project's folder: envs/lock.txt is not here" >&2
