@@ -1,5 +1,6 @@
 """Runs of the models for verl, made from YAML files as those of a study are, and CPUs for them."""
 
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -33,6 +34,14 @@ ON_A_CPU = [
     "+ray_kwargs.ray_init.num_gpus=1",
     "+ray_kwargs.ray_init.include_dashboard=False",
 ]
+# Of Megatron, and mbridge switches them on.
+WITH_CUDA = (
+    "persist_layer_norm",
+    "masked_softmax_fusion",
+    "bias_activation_fusion",
+    "bias_dropout_fusion",
+    "moe_grouped_gemm",
+)
 ENVIRONMENT = {
     "VERL_USE_EXTERNAL_MODULES": "cpu_platform,cpu_vllm,respo.training.verl.plugin",
     "VERL_PLATFORM": "cpu",
@@ -110,6 +119,29 @@ def cpu_options():
     folder = Path(tempfile.mkdtemp(prefix="ray"))
     yield [*ON_A_CPU, f"+ray_kwargs.ray_init._temp_dir={folder}"]
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def megatron_on_a_cpu():
+    """Options with which Megatron trains on a CPU."""
+    transformer = f"{ACTOR}.megatron.override_transformer_config"
+    switched_off = [f"+{transformer}.{each}=False" for each in WITH_CUDA]
+    return [*switched_off, f"{transformer}.attention_backend=local"]
+
+
+@pytest.fixture
+def megatron_options(cpu_options, megatron_on_a_cpu):
+    """Like `cpu_options`, for models that Megatron trains."""
+    return [option for option in cpu_options if "torch_compile" not in option] + megatron_on_a_cpu
+
+
+@pytest.fixture(scope="session")
+def local_update():
+    """Return the class of `local_update.py`."""
+    spec = importlib.util.spec_from_file_location("local_update", HERE / "local_update.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.LocalUpdate
 
 
 @pytest.fixture

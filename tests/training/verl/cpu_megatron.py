@@ -14,15 +14,6 @@ import torch
 from import_patches import after_import
 from torch.nn.functional import scaled_dot_product_attention
 
-# What Megatron must not do on a CPU, in `actor.megatron.override_transformer_config`.
-SWITCHED_OFF = (
-    "persist_layer_norm",
-    "masked_softmax_fusion",
-    "bias_activation_fusion",
-    "bias_dropout_fusion",
-    "moe_grouped_gemm",
-)
-
 
 class Nothing:
     """A stream or an event: whatever is called does nothing, and returns another."""

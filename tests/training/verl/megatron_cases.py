@@ -1,0 +1,112 @@
+"""Gradients of verl's Megatron engine on one mini-batch; one process per rank: see engine_cases.py.
+
+    python megatron_cases.py FOLDER
+
+FOLDER holds cases.json, MODEL of each case and batch.safetensors, here with `route_BTLK`. Rank 0
+writes gradient-WORLD_SIZE-i.safetensors for case i, under the names of the model's files, and
+metrics-WORLD_SIZE.json for all. verl has Megatron train in bfloat16 or float16; here, to compare
+numbers, in float32.
+"""
+
+import json
+from functools import partial
+
+import torch
+from engine_cases import FOLDER, RANK, RANKS, make_worker, mini_batch
+from hydra import compose, initialize_config_module
+from omegaconf import OmegaConf
+from safetensors.torch import load_file, save_file
+from verl.utils import tensordict_utils as tu
+from verl.utils.config import omega_conf_to_dataclass
+from verl.utils.megatron_utils import unwrap_model
+from verl.workers.config import McoreEngineConfig
+from verl.workers.utils.losses import ppo_loss
+
+ACTOR = "actor_rollout_ref.actor"
+
+
+def in_float32(check):
+    def check_and_change(self):
+        check(self)
+        object.__setattr__(self, "dtype", "float32")
+
+    return check_and_change
+
+
+McoreEngineConfig.__post_init__ = in_float32(McoreEngineConfig.__post_init__)
+
+
+def configuration(case):
+    overrides = [
+        "model_engine=megatron",
+        f"actor_rollout_ref.model.path={FOLDER / case['model']}",
+        f"{ACTOR}.megatron.vanilla_mbridge=True",
+        # The distributed one leaves each rank a part of the gradient.
+        f"{ACTOR}.megatron.use_distributed_optimizer={RANKS == 1}",
+        f"{ACTOR}.ppo_micro_batch_size_per_gpu=1",
+        f"{ACTOR}.optim.optimizer=adam",
+        f"{ACTOR}.optim.lr=1e-3",
+        f"{ACTOR}.optim.clip_grad=1000",
+        f"{ACTOR}.optim.total_training_steps=10",
+        f"{ACTOR}.calculate_entropy={case['entropy']}",
+        *case["options"],
+    ]
+    with initialize_config_module("verl.trainer.config", version_base=None):
+        config = compose("ppo_trainer", overrides=overrides)
+    OmegaConf.resolve(config.actor_rollout_ref)
+    OmegaConf.set_struct(config, False)
+    return config.actor_rollout_ref
+
+
+def gradients(engine):
+    (model,) = unwrap_model(engine.module)
+    parts = {}
+    for name, parameter in model.named_parameters():
+        names, tensors = engine.bridge._weight_to_hf_format(name, parameter.main_grad.clone())
+        parts |= zip(names, (tensor.contiguous() for tensor in tensors), strict=True)
+    return parts
+
+
+def run(case, index):
+    config = configuration(case)
+    worker = make_worker(config, packed=True)
+    worker.set_loss_fn(partial(ppo_loss, config=omega_conf_to_dataclass(config.actor)))
+    engine = worker.engine
+    step = engine.optimizer_step
+
+    def capture_and_step():
+        if RANK == 0:
+            save_file(gradients(engine), FOLDER / f"gradient-{RANKS}-{index}.safetensors")
+        return step()
+
+    engine.optimizer_step = capture_and_step
+    batch = mini_batch(case, index + 1)
+    if case["replay"]:
+        batch["routed_experts"] = routes()
+        tu.assign_non_tensor(batch, enable_routing_replay=True)
+    metrics = tu.get(worker.train_batch(batch), "metrics")
+    return {"grad_norm": metrics["grad_norm"]}
+
+
+def routes():
+    """Those of this rank's responses, as from a rollout: none of the last token."""
+    batch = load_file(FOLDER / "batch.safetensors")
+    lengths = (batch["prompt_length_B"] + batch["response_length_B"] - 1).tolist()
+    return torch.nested.as_nested_tensor(
+        [batch["route_BTLK"][row, : lengths[row]] for row in range(RANK, len(lengths), RANKS)],
+        layout=torch.jagged,
+    )
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo")
+    cases = json.loads((FOLDER / "cases.json").read_text())
+    results = [run(case, index) for index, case in enumerate(cases)]
+    if RANK == 0:
+        (FOLDER / f"metrics-{RANKS}.json").write_text(json.dumps(results))
+    torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
