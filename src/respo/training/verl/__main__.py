@@ -14,6 +14,7 @@ RUN/checkpoints while it trains; verl's own, in RUN/verl, are deleted at the end
 
 import argparse
 import importlib.metadata
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -146,6 +147,12 @@ def load_job(options: argparse.Namespace) -> Job:
             f"{options.model}: is not the model of {options.config}; name its file, or make "
             f"config.yaml anew"
         )
+    for logger in options.logger:
+        if importlib.util.find_spec(logger) is None:
+            raise UserError(
+                f"--logger {logger}: is not installed for {sys.executable}; install it there, or "
+                "take it out of `loggers` in config/config.yaml"
+            )
     weights, initial_sha256 = find_weights(options.initial)
     return Job(
         config=config,

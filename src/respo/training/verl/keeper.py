@@ -49,10 +49,9 @@ class Keeper:
         try:
             if self._merging and self._merging[1].poll() is not None:
                 self._end()
-            if self._merging is None:
-                self._delete()
-                if ready := self._ready():
-                    self._begin(ready[0])
+            self._delete()
+            if self._merging is None and (ready := self._ready()):
+                self._begin(ready[0])
         except OSError as error:  # training does not depend on it
             if explain(error) != self._told:
                 self._told = explain(error)

@@ -1,0 +1,46 @@
+import sys
+import types
+
+import torch
+
+from respo.training.verl import entropy as module
+from respo.training.verl.entropy import entropy, spare_gradient
+
+
+def test_the_entropy_of_each_row():
+    logits_TV = torch.randn(7, 11, requires_grad=True)
+    expected_T = torch.distributions.Categorical(logits=logits_TV.detach()).entropy()
+    for size in (2, 7, 100):
+        found_T = entropy(logits_TV, chunk_size=size)
+        torch.testing.assert_close(found_T, expected_T)
+        assert not found_T.requires_grad
+    assert entropy(logits_TV.bfloat16()).dtype == torch.float32
+
+
+def test_the_fsdp_engine_takes_it():
+    class Engine:
+        compute_entropy_from_logits = None
+
+    engine = Engine()
+    spare_gradient(engine)
+    assert engine.compute_entropy_from_logits is entropy
+
+
+def test_the_megatron_engine_calculates_in_chunks_without_a_gradient(monkeypatch):
+    verls = types.ModuleType("verls")
+    given = []
+
+    def chunked(logits_BTV, chunk_size):
+        given.append((chunk_size, torch.is_grad_enabled()))
+        return logits_BTV.sum(-1)
+
+    verls.vocab_parallel_entropy_with_chunking = chunked
+    verls.vocab_parallel_entropy = None
+    monkeypatch.setitem(sys.modules, "verls", verls)
+    engine = type("Engine", (), {"__module__": "verls"})()
+    spare_gradient(engine)
+    once = verls.vocab_parallel_entropy
+    spare_gradient(engine)
+    assert verls.vocab_parallel_entropy is once
+    assert once(torch.ones(1, 2, 3)).tolist() == [[3, 3]]
+    assert given == [(module.CHUNK_TOKENS, False)]
