@@ -105,7 +105,8 @@ rule generate_vllm:
         "Generate {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} at {wildcards.checkpoint}: {wildcards.benchmark}"
     shell:
         "rm -f {params.descendants:q};"
-        " {IN_ENV:q} vllm python -m respo.evaluation.generate --engine vllm"
+        " {IN_ENV:q} vllm python -m respo.gpus {resources.cards} --"
+        " python -m respo.evaluation.generate --engine vllm"
         " --checkpoint {params.checkpoint:q} --train {input.train:q}"
         " --update {wildcards.checkpoint} --benchmark {input.data:q}"
         " --samples {params.samples} --temperature {params.temperature} --top-p {params.top_p}"

@@ -170,6 +170,7 @@ rule train_verl:
     shell:
         # tee outlives the signal at the end of a job's time: the last message is what matters.
         "rm -rf {params.evaluations:q};"
-        " {IN_ENV:q} {params.environment} python -m respo.training.verl --config {input.config:q}"
-        " --model {params.model:q} --initial {input.initial:q} --data {input.data:q} {LOGGERS}"
+        " {IN_ENV:q} {params.environment} python -m respo.gpus {resources.cards} --"
+        " python -m respo.training.verl --config {input.config:q} --model {params.model:q}"
+        " --initial {input.initial:q} --data {input.data:q} {LOGGERS}"
         " 2>&1 | (trap '' TERM; exec tee -i {log:q})"
