@@ -12,7 +12,7 @@ import torch
 
 import respo.evaluation.generate
 from respo.evaluation import shards
-from respo.evaluation.engines import Sampling, local
+from respo.evaluation.engines import Sampling, local, vllm
 from respo.evaluation.generate import SCHEMA, generate, main
 from respo.files import made_from, sha256_of
 from respo.policy import Policy, character_tokenizer, load_policy, policy_hash, save_policy
@@ -307,6 +307,7 @@ def test_options_of_the_other_engine(
 
 
 def test_vllm_is_not_there(checkpoint, benchmark_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(vllm, "ENVIRONMENT", {})
     monkeypatch.setitem(sys.modules, "vllm", None)
     with pytest.raises(SystemExit) as stopped:
         run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", engine="vllm")

@@ -49,7 +49,8 @@ def load_chat(folder: Path, thinking: bool | None) -> Chat:
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError) as error:
-        raise UserError(f"{folder}: no tokenizer can be read ({error})") from None
+        reason = " ".join(str(error).split())
+        raise UserError(f"{folder}: no tokenizer can be read ({reason})") from None
     if not tokenizer.chat_template:
         raise UserError(
             f"{folder}: the tokenizer has no chat template, and prompts go through it; add a "

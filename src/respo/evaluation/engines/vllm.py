@@ -15,6 +15,16 @@ from respo.evaluation.engines import Request, Response, Sampling, digest
 from respo.files import read_json
 from respo.policy.chat import load_chat
 
+# What vLLM reads from the environment, where the user has not set it.
+ENVIRONMENT = {
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    # Nobody is told what is evaluated here.
+    "VLLM_NO_USAGE_STATS": "1",
+    # The engine in this process: what is computed together is the same in every start, and nothing
+    # outlives this process and keeps its GPUs.
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+}
+
 
 class VllmEngine:
     """Samples all requests at once, as many at a time as the memory holds."""
@@ -26,7 +36,8 @@ class VllmEngine:
             UserError: vLLM is not installed, or there is no tokenizer, chat template or
                 configuration.
         """
-        _prepare()
+        for name, value in ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
         try:
             import transformers
             import vllm
@@ -123,19 +134,6 @@ class VllmEngine:
 def seed_of(seed: int, problem_id: str, sample: int) -> int:
     """The seed of a response, below 2**63, that depends on nothing but the arguments."""
     return int.from_bytes(digest(seed, problem_id, sample)[:8], "little") >> 1
-
-
-def _prepare() -> None:
-    """Set what vLLM reads from the environment, where the user has not."""
-    for name, value in {
-        "VLLM_LOGGING_LEVEL": "WARNING",
-        # Nobody is told what is evaluated here.
-        "VLLM_NO_USAGE_STATS": "1",
-        # The engine in this process: what is computed together is the same in every start, and
-        # nothing outlives this process and keeps its GPUs.
-        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    }.items():
-        os.environ.setdefault(name, value)
 
 
 def _positions(path: Path) -> int:
