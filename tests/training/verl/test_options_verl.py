@@ -9,8 +9,9 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 import torch
-import yaml
 
+from respo.config import load_model, load_study
+from respo.config.schema import VerlModel
 from respo.files import write_parquet
 from respo.rewards import overlong_penalty
 from respo.training.verl.options import Paths, verl_options
@@ -35,10 +36,26 @@ pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
 CONFIG = Path(__file__).parents[3] / "config"
 # A path that Hydra could misread in several ways.
 PATHS = Paths(run=Path("/re sults, [1]=a/it's/m/N8/seed3"), weights=Path("/weights/a\\"))
-MODELS = [
+STUDIES = [load_study(CONFIG, path.stem) for path in sorted(CONFIG.glob("studies/*.yaml"))]
+
+
+def runs_of_verl():
+    """Every run of every study of models for verl; of runs that differ in their seed, the first."""
+    runs = {}
+    for resolved in STUDIES:
+        for run in resolved.runs():
+            if isinstance(resolved.models[run.model], VerlModel):
+                kind = resolved.name, run.model, run.method, run.staleness
+                runs.setdefault(kind, (resolved, run))
+    return list(runs.values())
+
+
+RUNS = runs_of_verl()
+# Those for other cards.
+PRESETS = [
     path.stem
-    for path in sorted((CONFIG / "models").glob("*.yaml"))
-    if yaml.safe_load(path.read_text())["backend"] == "verl"
+    for path in sorted(CONFIG.glob("models/*.yaml"))
+    if isinstance(load_model(path), VerlModel) and path.stem not in {run.model for _, run in RUNS}
 ]
 
 
@@ -60,28 +77,46 @@ def validated(run, resources):
     return overrides, config, actor
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_every_model_with_several_methods(verl_study, model):
-    resolved = verl_study(
-        models=[model],
-        methods=["grpo", "respo", "entropy-adv"],
-        staleness=[16],
-    )
-    for run in resolved.runs():
-        config = resolved.run_config(run, "")
-        overrides, found, actor = validated(config, resolved.models[model].resources)
-        engine = FSDPActorConfig if config.model.engine == "fsdp" else McoreActorConfig
-        assert isinstance(actor, engine)
-        assert actor.policy_loss.parameters == config.objective.parameters
-        assert not need_critic(found)
-        # Hydra keeps the last of two values: none of them may be lost on its way.
-        for override in overrides:
-            key, _, value = override.partition("=")
-            if "_target_" in key or value[:1] in "['":
-                continue
-            if key != "model_engine":
-                got = OmegaConf.select(found, key.lstrip("+"))
-                assert str(got) == {"null": "None"}.get(value, value), override
+@pytest.mark.parametrize("model", PRESETS)
+def test_presets_that_no_study_names(verl_study, model):
+    resolved = verl_study(models=[model], methods=["respo"], staleness=[16])
+    config = resolved.run_config(resolved.runs()[0], "")
+    overrides, found, _ = validated(config, resolved.models[model].resources)
+    assert_arrived(overrides, found)
+
+
+def assert_arrived(overrides, found):
+    """Hydra keeps the last of two values: none of them may be lost on its way."""
+    for override in overrides:
+        key, _, value = override.partition("=")
+        if "_target_" in key or value[:1] in "['":
+            continue
+        if key != "model_engine":
+            got = OmegaConf.select(found, key.lstrip("+"))
+            assert str(got) == {"null": "None"}.get(value, value), override
+
+
+@pytest.mark.parametrize(
+    ("resolved", "run"), [pytest.param(*pair, id=f"{pair[0].name}/{pair[1].name}") for pair in RUNS]
+)
+def test_every_run_of_every_study(resolved, run):
+    config = resolved.run_config(run, "")
+    overrides, found, actor = validated(config, resolved.models[run.model].resources)
+    assert_arrived(overrides, found)
+    engine = FSDPActorConfig if config.model.engine == "fsdp" else McoreActorConfig
+    assert isinstance(actor, engine)
+    assert not need_critic(found)
+    training, trainer = config.training, found.trainer
+    assert trainer.total_training_steps * run.staleness == training.updates
+    assert found.data.train_batch_size == run.staleness * training.mini_batch
+    # Each checkpoint for evaluation is at a step at which verl saves.
+    saved = trainer.save_freq * run.staleness
+    assert all(update % saved == 0 for update in training.checkpoints)
+    assert need_reference_policy(found) == (training.kl_coefficient > 0)
+    assert actor.policy_loss.parameters == config.objective.parameters
+    assert actor.loss_agg_mode == training.loss_aggregation
+    replay = found.actor_rollout_ref.rollout.enable_rollout_routing_replay
+    assert replay == (training.routing_replay == "R3")
 
 
 def test_the_dense_run_of_the_respo_study(verl_run):
