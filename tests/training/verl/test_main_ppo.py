@@ -1,4 +1,4 @@
-"""verl's own trainer, `main_ppo`, on a CPU: rollouts by vLLM, FSDP, our objective, our launcher."""
+"""A run in verl's own trainer on a CPU: rollouts by vLLM, FSDP, our objective, our program."""
 
 import importlib.util
 import json
@@ -8,15 +8,18 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import torch
 import yaml
 
+from respo import objectives
 from respo.data import chain
-from respo.files import write_parquet
+from respo.files import read_parquet, write_json, write_parquet
+from respo.policy import load_policy, policy_hash, token_log_probs
+from respo.training.local.metrics import METRICS
 from respo.training.verl import update_log
-from respo.training.verl.options import Paths, verl_options
 from respo.training.verl.processes import descendants
 
 pytestmark = [pytest.mark.verl, pytest.mark.filterwarnings("ignore")]
@@ -24,63 +27,22 @@ if importlib.util.find_spec("verl") is None or importlib.util.find_spec("vllm") 
     pytest.skip("verl or vLLM is not installed", allow_module_level=True)
 
 UPDATES, STALENESS, PROMPTS, GROUP = 16, 2, 4, 4
-
-
-REWARD = """
-def compute_score(data_source, solution_str, ground_truth, extra_info=None, **_):
-    return 1.0 if sum(map(ord, solution_str)) % 2 else -1.0
-"""
-TEMPLATE = (
-    "{% for message in messages %}<|im_start|>{{ message['content'] }}<|im_end|>{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>{% endif %}"
-)
-
-
-def save_model(folder):
-    """A Qwen3 that verl, which wants a tokenizer of Qwen's kind, and vLLM's CPU attention take."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
-
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    words = [*special, "\n", *map(chr, range(32, 127))]
-    model = models.WordLevel({word: index for index, word in enumerate(words)}, unk_token=" ")
-    characters = Tokenizer(model)
-    characters.pre_tokenizer = pre_tokenizers.Split(pattern="", behavior="isolated")
-    characters.decoder = decoders.Fuse()
-    PreTrainedTokenizerFast(
-        tokenizer_object=characters,
-        eos_token="<|im_end|>",
-        pad_token="<|endoftext|>",
-        additional_special_tokens=["<|im_start|>"],
-        chat_template=TEMPLATE,
-    ).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = Qwen3Config(
-        vocab_size=len(words),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=32,
-        max_position_embeddings=1024,
-        tie_word_embeddings=False,
-        eos_token_id=2,
-        pad_token_id=0,
-        bos_token_id=None,
-    )
-    Qwen3ForCausalLM(config).save_pretrained(folder)
+MODEL = "qwen3-1.7b-base"
 
 
 @pytest.fixture
-def start(tmp_path, verl_run, cpu_options, cpu_environment):
-    """Return a function that starts the launcher on the run in `tmp_path/run`."""
-    weights, run_folder, data = tmp_path / "weights", tmp_path / "run", tmp_path / "data.parquet"
-    save_model(weights)
+def start(tmp_path, verl_run, verl_study, cpu_options, cpu_environment, save_tiny_model):
+    """Return a function that starts the run in `tmp_path/run`."""
+    run_folder, data = tmp_path / "run", tmp_path / "data.parquet"
+    weights = tmp_path / "initial" / "weights"
+    save_tiny_model(weights)
+    initial = weights.with_name("initial.json")
+    write_json(initial, {"weights_sha256": policy_hash(weights)})
     prompts = chain.distinct_prompts(1, 2, 40, seed=5, held_out=False)
     columns = {"id": prompts, "prompt": prompts, "answer": [chain.answer(each) for each in prompts]}
     write_parquet(data, pa.table(columns), {})
-    run, resources = verl_run(
+    run, _ = verl_run(
+        MODEL,
         staleness=STALENESS,
         updates=UPDATES,
         mini_batch=PROMPTS,
@@ -101,28 +63,22 @@ def start(tmp_path, verl_run, cpu_options, cpu_environment):
             "resources.gpus_per_node": 1,
             "resources.parallelism": {},
             "resources.tokens_per_gpu": 256,
+            "resources.verl_overrides": cpu_options,
         },
     )
+    run = run.model_copy(update={"objective_code": objectives.code_hash("respo")})
     run_folder.mkdir()
     (run_folder / "config.yaml").write_text(yaml.safe_dump(run.model_dump(mode="json")))
-    module = [sys.executable, "-m", "respo.training.verl.prompts"]
-    paths = ["--config", run_folder / "config.yaml", "--data", data, "--weights", weights]
-    subprocess.run([*module, *paths], check=True)
-    options = verl_options(run, resources, Paths(run=run_folder, weights=weights))
-    # Random answers are never right. Of two settings of an option, Hydra takes the last one.
-    (tmp_path / "reward.py").write_text(REWARD)
-    options.append(f"reward.custom_reward_function.path={tmp_path / 'reward.py'}")
-    options += cpu_options
+    command = [sys.executable, "-m", "respo.training.verl", "--config", run_folder / "config.yaml"]
+    command += ["--model", verl_study.config / "models" / f"{MODEL}.yaml"]
+    command += ["--initial", initial, "--data", data]
+    command += ["--silent-minutes", "5", "--stuck-minutes", "8"]
+    # The plugin joins these by itself.
+    modules = {"VERL_USE_EXTERNAL_MODULES": "cpu_platform,cpu_vllm,coin_reward"}
 
     def start(log):
-        limits = ["--silent-minutes", "5", "--stuck-minutes", "8"]
-        launcher = ["-m", "respo.training.verl.launch", "--run", run_folder, *limits, "--"]
-        return subprocess.Popen(
-            [sys.executable, *launcher, sys.executable, "-m", "verl.trainer.main_ppo", *options],
-            env=cpu_environment | {"VERL_FILE_LOGGER_PATH": str(tmp_path / "steps.jsonl")},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
+        environment = cpu_environment | modules
+        return subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
 
     return start
 
@@ -134,9 +90,17 @@ def logged(run):
         return 0
 
 
+def shard(state):
+    """The weights in a state of verl of one rank, which are whole."""
+    path = state / "actor" / "model_world_size_1_rank_0.pt"
+    tensors = torch.load(path, map_location="cpu", weights_only=False)
+    return {name: getattr(tensor, "_local_tensor", tensor) for name, tensor in tensors.items()}
+
+
 def test_a_killed_run_is_resumed_and_ends_at_its_last_update(tmp_path, start):
     run, log = tmp_path / "run", tmp_path / "log"
-    saved = run / "verl" / "checkpoints" / "latest_checkpointed_iteration.txt"
+    checkpoints = run / "verl" / "checkpoints"
+    saved = checkpoints / "latest_checkpointed_iteration.txt"
     with log.open("w") as output:
         # Killed in one of the first of eight rollout batches, after the checkpoint of the first.
         process = start(output)
@@ -151,8 +115,12 @@ def test_a_killed_run_is_resumed_and_ends_at_its_last_update(tmp_path, start):
             assert time.monotonic() < until
             time.sleep(0.2)
         assert 1 <= int(saved.read_text()) < UPDATES // STALENESS
+        weights = shard(checkpoints / "global_step_1")
         assert start(output).wait() == 0, log.read_text()[-6000:]
-    assert int(saved.read_text()) == UPDATES // STALENESS
+        assert start(output).wait() == 0
+    assert f"{run}: continues after update" in log.read_text()
+    assert log.read_text().endswith(f"{run}: is trained already\n")
+
     rows = update_log.read(run, STALENESS)
     assert [row["update"] for row in rows] == list(range(1, UPDATES + 1))
     for row in rows:
@@ -163,13 +131,52 @@ def test_a_killed_run_is_resumed_and_ends_at_its_last_update(tmp_path, start):
         assert in_branches == (1 - row["zero_advantage_groups"]) * row["responses"]
         assert row["grad_norm"] > 0
         assert row["clip_fraction_pos"] is not None
+        assert 0 < row["entropy"] < np.log(98)
     # The first update of a rollout batch is on-policy but for the rounding of bfloat16 in batches
     # of another shape, the second is not.
     spread = [row["log_ratio_q95"] - row["log_ratio_q05"] for row in rows]
     assert max(spread[::2]) < 0.1 < min(spread[1::2])
     # verl's own metrics of a step are means over its updates.
-    steps = [json.loads(line) for line in (tmp_path / "steps.jsonl").read_text().splitlines()]
+    steps = [json.loads(line) for line in (run / "steps" / "2.jsonl").read_text().splitlines()]
     last = [step["data"] for step in steps if step["step"] == UPDATES // STALENESS][-1]
     for ours, theirs in (("grad_norm", "actor/grad_norm"), ("tokens", "actor/respo/tokens")):
         mean = sum(row[ours] for row in rows[-STALENESS:]) / STALENESS
         assert last[theirs] == pytest.approx(mean, rel=1e-5)
+
+    metrics = read_parquet(run / "metrics.parquet")
+    assert metrics.schema.names == list(METRICS)
+    assert metrics["update"].to_pylist() == list(range(1, UPDATES + 1))
+    assert metrics["entropy"].to_pylist() == [row["entropy"] for row in rows]
+    # The seconds of the last steps are those that verl measured, up to what lies between steps.
+    seconds = metrics["seconds"].to_numpy().reshape(-1, STALENESS).sum(axis=1)
+    assert seconds[-1] == pytest.approx(last["timing_s/step"], rel=0.5)
+    train = json.loads((run / "train.json").read_text())
+    assert (train["update"], train["restarts"]) == (UPDATES, 1)
+    assert train["tokens_generated"] == sum(row["tokens"] for row in rows)
+    assert {"verl", "torch", "vllm"} <= {name.split("-")[0] for name in train["versions"]}
+    assert not (run / "verl").exists()
+
+    # The first checkpoint is what verl had, in bfloat16.
+    merged = load_policy(run / "checkpoints" / "2")
+    for name, weight in merged.weights.items():
+        assert torch.equal(weight, weights[name].bfloat16().float()), name
+    assert train["checkpoints"] == {
+        str(update): policy_hash(run / "checkpoints" / str(update)) for update in (2, UPDATES)
+    }
+    compare_log_probs(run / "checkpoints" / str(UPDATES))
+
+
+def compare_log_probs(folder):
+    """The last checkpoint is read alike by transformers, with its tokenizer, and by the project."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    chat = [{"role": "user", "content": "3+5*2="}]
+    text = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+    tokens_BT = torch.tensor([tokenizer(text + "\\boxed{6}")["input_ids"]])
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    with torch.no_grad():
+        logits_BTV = model(tokens_BT).logits
+    expected_BT = logits_BTV.log_softmax(-1)[:, :-1].gather(2, tokens_BT[:, 1:, None]).squeeze(2)
+    found_BT, _ = token_log_probs(load_policy(folder), tokens_BT, 1.0)
+    torch.testing.assert_close(found_BT, expected_BT, atol=1e-4, rtol=1e-4)
