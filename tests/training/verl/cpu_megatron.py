@@ -65,6 +65,14 @@ def name_missing_kernel(moe_utils):
         moe_utils.te_general_gemm = None
 
 
+def move_counts(token_dispatcher):
+    # They become numbers where they are moved from CUDA.
+    def counts(tensor, as_numpy=False, **_):
+        return tensor.numpy() if as_numpy and torch.is_tensor(tensor) else tensor
+
+    token_dispatcher.maybe_move_tensor_to_cpu = counts
+
+
 def pack_attention(dot_product_attention):
     def forward(self, query, key, value, *_, packed_seq_params, **__):
         """Attend within each of the sequences; tensors are tokens x heads x features."""
@@ -82,7 +90,7 @@ def pack_attention(dot_product_attention):
 
 def use_own_layers(llm_bridge):
     bridge = llm_bridge.LLMBridge
-    hugging_face_names = bridge._weight_name_mapping_mcore_to_hf
+    names_by_local_name = bridge._weight_name_mapping_mcore_local_to_global
 
     def layers(self, vp_stage=None):
         self.has_vp_stage = True
@@ -90,13 +98,20 @@ def use_own_layers(llm_bridge):
             self.config, use_transformer_engine=False, vp_stage=vp_stage
         )
 
-    def names(self, name):
-        # mbridge knows the experts as one module.
-        experts = r"experts\.local_experts\.(\d+)\.(\w+)\.weight"
-        return hugging_face_names(self, re.sub(experts, r"experts.\2.weight\1", name))
+    def global_names(self, model, consider_ep=True):
+        here = self.config.num_moe_experts // self.mpu.ep_size
+        first = here * self.mpu.ep_rank if consider_ep else 0
+
+        def weight_of_all(match):
+            # mbridge knows the experts of a layer as one module.
+            return f"experts.{match[2]}.weight{int(match[1]) + first}"
+
+        names = names_by_local_name(self, model, consider_ep)
+        one_expert = re.compile(r"experts\.local_experts\.(\d+)\.(\w+)\.weight")
+        return {local: one_expert.sub(weight_of_all, name) for local, name in names.items()}
 
     bridge._get_transformer_layer_spec = layers
-    bridge._weight_name_mapping_mcore_to_hf = names
+    bridge._weight_name_mapping_mcore_local_to_global = global_names
     # The layers of Transformer Engine have the norms inside.
     bridge._OTHER_MAPPING = {
         "input_layernorm": ["model.layers.{layer_number}.input_layernorm.weight"]
@@ -107,6 +122,7 @@ after_import(
     {
         "megatron.core.tensor_parallel.random": pretend_cuda,
         "megatron.core.transformer.moe.moe_utils": name_missing_kernel,
+        "megatron.core.transformer.moe.token_dispatcher": move_counts,
         "megatron.core.transformer.dot_product_attention": pack_attention,
         "mbridge.core.llm_bridge": use_own_layers,
     }

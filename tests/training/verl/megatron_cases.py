@@ -1,14 +1,17 @@
 """Gradients of verl's Megatron engine on one mini-batch; one process per rank: see engine_cases.py.
 
-    python megatron_cases.py FOLDER
+    python megatron_cases.py FOLDER LAYOUT
 
-FOLDER holds cases.json, MODEL of each case and batch.safetensors, here with `route_BTLK`. Rank 0
-writes gradient-WORLD_SIZE-i.safetensors for case i, under the names of the model's files, and
-metrics-WORLD_SIZE.json for all. verl has Megatron train in bfloat16 or float16; here, to compare
-numbers, in float32.
+FOLDER holds cases.json, the models and batch.safetensors, here with `route_BTLK`. Of two ranks,
+each has a part of the mini-batch, and with the LAYOUT `expert` half of the experts. For case i,
+rank 0 writes LAYOUT/gradient-i.safetensors, under the names of the model's files, where a rank has
+the whole gradient. The log of updates is in LAYOUT, too.
+
+verl has Megatron train in bfloat16 or float16; here, to compare numbers, in float32.
 """
 
 import json
+import sys
 from functools import partial
 
 import torch
@@ -23,6 +26,7 @@ from verl.workers.config import McoreEngineConfig
 from verl.workers.utils.losses import ppo_loss
 
 ACTOR = "actor_rollout_ref.actor"
+LAYOUT = sys.argv[2]
 
 
 def in_float32(check):
@@ -41,8 +45,10 @@ def configuration(case):
         "model_engine=megatron",
         f"actor_rollout_ref.model.path={FOLDER / case['model']}",
         f"{ACTOR}.megatron.vanilla_mbridge=True",
-        # The distributed one leaves each rank a part of the gradient.
-        f"{ACTOR}.megatron.use_distributed_optimizer={RANKS == 1}",
+        f"{ACTOR}.megatron.expert_model_parallel_size={RANKS if LAYOUT == 'expert' else 1}",
+        f"{ACTOR}.megatron.expert_tensor_parallel_size=1",
+        # It would leave each rank a part of the gradient.
+        f"{ACTOR}.megatron.use_distributed_optimizer={LAYOUT != 'data'}",
         f"{ACTOR}.ppo_micro_batch_size_per_gpu=1",
         f"{ACTOR}.optim.optimizer=adam",
         f"{ACTOR}.optim.lr=1e-3",
@@ -60,9 +66,11 @@ def configuration(case):
 
 def gradients(engine):
     (model,) = unwrap_model(engine.module)
+    global_names = engine.bridge._weight_name_mapping_mcore_local_to_global(model)
     parts = {}
     for name, parameter in model.named_parameters():
-        names, tensors = engine.bridge._weight_to_hf_format(name, parameter.main_grad.clone())
+        gradient = parameter.main_grad.clone()
+        names, tensors = engine.bridge._weight_to_hf_format(global_names[name], gradient)
         parts |= zip(names, (tensor.contiguous() for tensor in tensors), strict=True)
     return parts
 
@@ -75,8 +83,8 @@ def run(case, index):
     step = engine.optimizer_step
 
     def capture_and_step():
-        if RANK == 0:
-            save_file(gradients(engine), FOLDER / f"gradient-{RANKS}-{index}.safetensors")
+        if RANK == 0 and LAYOUT != "expert":
+            save_file(gradients(engine), FOLDER / LAYOUT / f"gradient-{index}.safetensors")
         return step()
 
     engine.optimizer_step = capture_and_step
@@ -84,16 +92,16 @@ def run(case, index):
     if case["replay"]:
         batch["routed_experts"] = routes()
         tu.assign_non_tensor(batch, enable_routing_replay=True)
-    metrics = tu.get(worker.train_batch(batch), "metrics")
-    return {"grad_norm": metrics["grad_norm"]}
+    worker.train_batch(batch)
 
 
 def routes():
     """Those of this rank's responses, as from a rollout: none of the last token."""
     batch = load_file(FOLDER / "batch.safetensors")
     lengths = (batch["prompt_length_B"] + batch["response_length_B"] - 1).tolist()
+    rows = range(RANK, len(lengths), RANKS)
     return torch.nested.as_nested_tensor(
-        [batch["route_BTLK"][row, : lengths[row]] for row in range(RANK, len(lengths), RANKS)],
+        [batch["route_BTLK"][row, : lengths[row]] for row in rows],
         layout=torch.jagged,
     )
 
@@ -101,10 +109,8 @@ def routes():
 def main():
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo")
-    cases = json.loads((FOLDER / "cases.json").read_text())
-    results = [run(case, index) for index, case in enumerate(cases)]
-    if RANK == 0:
-        (FOLDER / f"metrics-{RANKS}.json").write_text(json.dumps(results))
+    for index, case in enumerate(json.loads((FOLDER / "cases.json").read_text())):
+        run(case, index)
     torch.distributed.destroy_process_group()
 
 

@@ -70,6 +70,8 @@ CASES = {
     "zero": case("respo", 2, model="zero"),
 }
 NAMES = list(CASES)
+# Ranks by what they divide. (Tensor parallel ones need a norm of Transformer Engine or Apex.)
+LAYOUTS = {"one": 1, "data": 2, "expert": 2}
 # Its row of the embedding is zero in the model `zero`.
 ZERO = 7
 
@@ -109,11 +111,12 @@ def folder(tmp_path_factory, megatron_on_a_cpu):
     for each in CASES.values():
         each["options"] += megatron_on_a_cpu
     (folder / "cases.json").write_text(json.dumps(list(CASES.values())))
-    for ranks in (1, 2):
+    for layout, ranks in LAYOUTS.items():
+        (folder / layout).mkdir()
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        processes = [start(folder, rank, ranks, port) for rank in range(ranks)]
+        processes = [start(folder, layout, rank, ranks, port) for rank in range(ranks)]
         try:
             for process, log in processes:
                 assert process.wait(timeout=300) == 0, log.read_text()[-4000:]
@@ -124,14 +127,14 @@ def folder(tmp_path_factory, megatron_on_a_cpu):
     return folder
 
 
-def start(folder, rank, ranks, port):
-    log = folder / f"log-{ranks}-{rank}"
+def start(folder, layout, rank, ranks, port):
+    log = folder / f"log-{layout}-{rank}"
     environment = os.environ | {
         "VERL_USE_EXTERNAL_MODULES": "cpu_platform,cpu_megatron,respo.training.verl.plugin",
         "VERL_PLATFORM": "cpu",
         "VERL_ENGINE_DEVICE": "cuda",
         "PYTHONPATH": os.pathsep.join((str(HERE), os.environ.get("PYTHONPATH", ""))),
-        "RESPO_RUN_METRICS": str(folder / f"updates-{ranks}"),
+        "RESPO_RUN_METRICS": str(folder / layout),
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
         "MASTER_ADDR": "127.0.0.1",
@@ -141,7 +144,7 @@ def start(folder, rank, ranks, port):
     }
     with log.open("w") as output:
         process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", HERE / "megatron_cases.py", folder],
+            [sys.executable, "-W", "ignore", HERE / "megatron_cases.py", folder, layout],
             env=environment,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -177,26 +180,24 @@ def distance(first, second):
     return float(max((first[name] - second[name]).abs().max() for name in second) / largest)
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("layout", ["one", "data"])
 @pytest.mark.parametrize("name", NAMES)
-def test_gradient_is_that_of_the_local_trainer(folder, expected, name, ranks):
-    actual = load_file(folder / f"gradient-{ranks}-{NAMES.index(name)}.safetensors")
+def test_gradient_is_that_of_the_local_trainer(folder, expected, name, layout):
+    actual = load_file(folder / layout / f"gradient-{NAMES.index(name)}.safetensors")
     # float32: 1e-6 measured
     assert distance(actual, expected(name)) < 2e-5
     if CASES[name]["replay"]:
         assert distance(actual, expected(name, replay=False)) > 0.1
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", NAMES)
-def test_gradient_norm_is_that_of_the_first_update(folder, expected, name, ranks):
+def test_the_first_update_is_logged_once_with_its_gradient_norm(folder, expected, name, layout):
     gradient = torch.cat([part.flatten() for part in expected(name).values()])
-    norm = gradient.norm().item()
-    reported = json.loads((folder / f"metrics-{ranks}.json").read_text())[NAMES.index(name)]
-    assert reported["grad_norm"] == pytest.approx(norm, rel=1e-4)
-    lines = (folder / f"updates-{ranks}" / FILE).read_text().splitlines()
-    row = json.loads(lines[NAMES.index(name)])
-    assert row["grad_norm"] == pytest.approx(norm, rel=1e-4)
+    rows = [json.loads(line) for line in (folder / layout / FILE).read_text().splitlines()]
+    assert len(rows) == len(CASES)
+    row = rows[NAMES.index(name)]
+    assert row["grad_norm"] == pytest.approx(gradient.norm().item(), rel=1e-4)
     assert row["responses"] == ROWS
 
 
