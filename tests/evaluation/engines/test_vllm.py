@@ -268,11 +268,11 @@ def test_any_part_again_is_the_same_and_a_killed_job_continues(checkpoint, whole
 
 
 @needs_vllm
-def test_without_chance_as_transformers(checkpoint, tmp_path):
+def test_without_chance_as_transformers_in_two_parts(checkpoint, tmp_path):
     from transformers import AutoModelForCausalLM
 
     out = tmp_path / "out.parquet"
-    done = start(checkpoint, out, samples=1, top_p=1e-6, thinking="none")
+    done = start(checkpoint, out, samples=1, top_p=1e-6, thinking="none", tensor_parallel=2)
     assert done.returncode == 0, done.stderr
     model = AutoModelForCausalLM.from_pretrained(checkpoint)
     tokenizer = load_policy(checkpoint).tokenizer
@@ -288,4 +288,5 @@ def test_vllm_does_not_start(checkpoint, tmp_path):
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"error: {checkpoint}: vLLM does not start (")
+    assert "heads (4) must be divisible by tensor parallel size (3).); the lines above" in last
     assert last.endswith("Where memory is short, take more GPUs (--tensor-parallel)")

@@ -145,5 +145,6 @@ def _positions(path: Path) -> int:
 
 
 def _line(error: Exception) -> str:
-    text = " ".join(str(error).split())
+    # Without the details and the address that pydantic adds.
+    text = " ".join(str(error).split()).partition(" [type=")[0]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
