@@ -18,7 +18,7 @@ GRPO, SHORT = Run(DENSE, "grpo", 8, 1), Run(DENSE, "vespo", 32, 7)
 def config(tmp_path):
     """A copy of the project's configuration with a study of one run, to change."""
     config = Path(shutil.copytree(CONFIG, tmp_path / "config"))
-    change(config, methods=["grpo"], staleness=[8], seeds=[1], extra_runs=[])
+    change(config, methods=["grpo"], staleness=[8], seeds=[1], extra_runs=[], baselines=[])
     resources = {"gpus": 2, "memory_mb": 1, "minutes": 1}
     model = {"backend": "vllm", "label": "P", "checkpoint": {"path": "/w"}, "thinking": None}
     model |= {"max_prompt_tokens": 10, "max_response_tokens": 20, "resources": resources}

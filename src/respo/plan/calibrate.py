@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 from respo.cli import UserError
 from respo.config import load_model
 from respo.config.schema import Estimate
+from respo.config.yaml import canonical
 from respo.files import read_parquet
 
 GB = 1e9
@@ -39,7 +40,7 @@ def calibrated(run: Path, config: Path) -> str:
     lines = [f"  # For {file}: measured on {run.relative_to(study.parent)}.", "  estimate:"]
     for key in Estimate.model_fields:
         if (value := measured[key]) is not None:
-            lines.append(f"    {key}: {value:#.3g}")
+            lines.append("    " + canonical({key: float(f"{value:.3g}")}).strip())
         elif (known := getattr(before, key, None)) is not None:
             lines.append(f"    {key}: {known}  # not measured: as before")
         else:
