@@ -133,6 +133,8 @@ def guarded(work: Callable[[Interrupt], int]) -> int:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
             die_with_parent(parent, signal.SIGTERM)
             code = work(interrupt)
+        except SystemExit as error:
+            code = error.code if isinstance(error.code, int) else 1
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
         except OSError as error:
