@@ -20,10 +20,15 @@ class Chat:
         self.tokenizer = tokenizer
         self.options = {} if thinking is None else {"enable_thinking": thinking}
 
+    @staticmethod
+    def messages(prompt: str) -> list[dict[str, str]]:
+        """The chat that a prompt stands for."""
+        return [{"role": "user", "content": prompt}]
+
     def encode(self, prompt: str) -> list[int]:
         """Token ids of the whole chat."""
         text = self.tokenizer.apply_chat_template(
-            [{"role": "user", "content": prompt}],
+            self.messages(prompt),
             add_generation_prompt=True,
             tokenize=False,
             **self.options,

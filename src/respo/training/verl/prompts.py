@@ -16,6 +16,7 @@ from respo.cli import UserError, command
 from respo.config import load_run_config
 from respo.config.schema import RunConfig, VerlPolicy
 from respo.files import read_parquet, sha256_of, write_parquet
+from respo.policy.chat import Chat, load_chat
 from respo.training.local.prompts import shuffled_epochs
 from respo.training.verl.options import Paths
 
@@ -44,23 +45,16 @@ def verl_prompts(
     """
     model = run.model
     assert isinstance(model, VerlPolicy)
-    options = {} if model.thinking is None else {"enable_thinking": model.thinking}
-
-    def tokens(chat: list[dict[str, str]]) -> int:
-        text = tokenizer.apply_chat_template(
-            chat, add_generation_prompt=True, tokenize=False, **options
-        )
-        return len(tokenizer(text, add_special_tokens=False)["input_ids"])
-
+    chat = Chat(tokenizer, model.thinking)
     usable = [
         {
             "data_source": "respo",
-            "prompt": chat,
+            "prompt": chat.messages(row["prompt"]),
             "reward_model": {"ground_truth": row["answer"]},
             "extra_info": {"index": index, "id": row["id"]},
         }
         for index, row in enumerate(rows)
-        if tokens(chat := [{"role": "user", "content": row["prompt"]}]) <= model.max_prompt_tokens
+        if len(chat.encode(row["prompt"])) <= model.max_prompt_tokens
     ]
     if not usable:
         raise UserError(
@@ -85,7 +79,7 @@ def write_prompts(run: RunConfig, data: Path, paths: Paths) -> tuple[int, int, i
         UserError: the data or the tokenizer cannot be used.
     """
     rows = read_parquet(data, ["id", "prompt", "answer"]).to_pylist()
-    tokenizer = _load_tokenizer(paths.weights)
+    tokenizer = load_chat(paths.weights, None).tokenizer
     try:
         table, dropped = verl_prompts(run, rows, tokenizer)
     except UserError as error:
@@ -112,20 +106,6 @@ def main() -> None:
     paths = Paths(run=arguments.config.parent, weights=arguments.weights)
     table, rows, dropped = write_prompts(run, arguments.data, paths)
     print(f"{paths.prompts}: {table} prompts from {rows}, of which {dropped} are too long")
-
-
-def _load_tokenizer(folder: Path) -> Any:
-    """Read the tokenizer of a model; its chat template is a must."""
-    # Imported here: transformers takes seconds to load.
-    from transformers import AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{folder}: no tokenizer can be read ({error})") from None
-    if not tokenizer.chat_template:
-        raise UserError(f"{folder}: the tokenizer has no chat template; verl needs one")
-    return tokenizer
 
 
 if __name__ == "__main__":
