@@ -223,3 +223,16 @@ def test_the_file_may_differ_in_what_only_places_the_work(command, verl_study):
     model["resources"]["nodes"] = 2
     path.write_text(yaml.safe_dump(model))
     assert "trainer.nnodes=2" in command()
+
+
+def test_verls_own_loggers_come_beside_ours(verl_run):
+    run, resources = verl_run()
+    assert "trainer.logger=[console,file]" in verl_options(run, resources, PATHS)
+    given = verl_options(run, resources, PATHS, ["wandb", "tensorboard"])
+    assert "trainer.logger=[console,file,wandb,tensorboard]" in given
+
+
+def test_options_of_the_study_come_between_those_of_the_model(verl_run):
+    run, resources = verl_run(verl_overrides=["trainer.x=2"])
+    resources = resources.model_copy(update={"verl_overrides": ["trainer.x=3"]})
+    assert verl_options(run, resources, PATHS)[-2:] == ["trainer.x=2", "trainer.x=3"]

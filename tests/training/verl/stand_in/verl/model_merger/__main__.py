@@ -1,6 +1,6 @@
 """Takes the merger's options and copies.
 
-merge: `fails`; `mixes` rows of a tensor; `forgets` one; `hangs` and leaves a file `hangs` there.
+merge: `fails`; `mixes` the rows of a tensor; `hangs` and leaves a file `hangs` there.
 """
 
 import shutil
@@ -28,7 +28,5 @@ weights = load_file(path)
 name = "model.layers.0.mlp.down_proj.weight"
 if plan == "mixes":
     weights[name] = weights[name][::-1].copy()
-if plan == "forgets":
-    del weights[name]
 save_file(weights, path)
 (target / "extra").mkdir()
