@@ -73,6 +73,27 @@ def move_counts(token_dispatcher):
     token_dispatcher.maybe_move_tensor_to_cpu = counts
 
 
+def load_states(distrib_optimizer):
+    # The optimizers of Transformer Engine and Apex have a state from the start, and one count of
+    # steps. torch's have neither: a saved state is to be loaded into one that is there, and each
+    # parameter counts in a tensor of its own, which is not loaded.
+    optimizer = distrib_optimizer.DistributedOptimizer
+    sharded_state_dict, load_state_dict = optimizer.sharded_state_dict, optimizer.load_state_dict
+
+    def state_dict(self, model_sharded_state_dict, is_loading=False, **given):
+        if is_loading and not self.optimizer.state:
+            self._init_optimizer_states_with_dummy_values()
+        return sharded_state_dict(self, model_sharded_state_dict, is_loading, **given)
+
+    def load(self, saved):
+        load_state_dict(self, saved)
+        (steps,) = {group["step"] for group in saved["optimizer"]["param_groups"]}
+        for state in self.optimizer.state.values():
+            state["step"] = torch.tensor(float(steps))
+
+    optimizer.sharded_state_dict, optimizer.load_state_dict = state_dict, load
+
+
 def pack_attention(dot_product_attention):
     def forward(self, query, key, value, *_, packed_seq_params, **__):
         """Attend within each of the sequences; tensors are tokens x heads x features."""
@@ -123,6 +144,7 @@ after_import(
         "megatron.core.tensor_parallel.random": pretend_cuda,
         "megatron.core.transformer.moe.moe_utils": name_missing_kernel,
         "megatron.core.transformer.moe.token_dispatcher": move_counts,
+        "megatron.core.optimizer.distrib_optimizer": load_states,
         "megatron.core.transformer.dot_product_attention": pack_attention,
         "mbridge.core.llm_bridge": use_own_layers,
     }
