@@ -226,6 +226,8 @@ def _trainer(
     yield "trainer.resume_mode", "auto"
     yield "trainer.default_local_dir", str(paths.checkpoints)
     yield "trainer.logger", ["console", "file", *loggers]
+    # Or Hydra makes a folder `outputs` where the trainer is started.
+    yield "hydra.run.dir", str(paths.run / "verl" / "hydra")
     yield "trainer.project_name", "respo"
     yield "trainer.experiment_name", "-".join(paths.run.parts[-4:])
 
