@@ -1,13 +1,15 @@
 """Gradients of verl's Megatron engine on one mini-batch; one process per rank: see engine_cases.py.
 
-    python megatron_cases.py FOLDER LAYOUT
+    python megatron_cases.py FOLDER LAYOUT|resume
 
 FOLDER holds cases.json, the models and batch.safetensors, here with `route_BTLK`. Of two ranks,
 each has a part of the mini-batch, and with the LAYOUT `expert` half of the experts. For case i,
 rank 0 writes LAYOUT/gradient-i.safetensors, under the names of the model's files, where a rank has
 the whole gradient. The log of updates is in LAYOUT, too.
 
-verl has Megatron train in bfloat16 or float16; here, to compare numbers, in float32.
+verl has Megatron train in bfloat16 or float16; here, to compare numbers, in float32. With `resume`
+it is bfloat16: resume/weights.json has the largest differences of weights after each of two updates
+that were made after two others, between an engine that made all and one that was loaded.
 """
 
 import json
@@ -37,7 +39,8 @@ def in_float32(check):
     return check_and_change
 
 
-McoreEngineConfig.__post_init__ = in_float32(McoreEngineConfig.__post_init__)
+if LAYOUT != "resume":
+    McoreEngineConfig.__post_init__ = in_float32(McoreEngineConfig.__post_init__)
 
 
 def configuration(case):
@@ -75,10 +78,15 @@ def gradients(engine):
     return parts
 
 
-def run(case, index):
+def new_worker(case):
     config = configuration(case)
     worker = make_worker(config, packed=True)
     worker.set_loss_fn(partial(ppo_loss, config=omega_conf_to_dataclass(config.actor)))
+    return worker
+
+
+def run(case, index):
+    worker = new_worker(case)
     engine = worker.engine
     step = engine.optimizer_step
 
@@ -106,11 +114,33 @@ def routes():
     )
 
 
+def resume(case):
+    folder = FOLDER / LAYOUT / "state"
+    worker, resumed = new_worker(case), new_worker(case)
+    for step in (1, 2):
+        worker.train_batch(mini_batch(case, step))
+    worker.engine.save_checkpoint(str(folder), global_step=2)
+    resumed.engine.load_checkpoint(str(folder))
+    differences = []
+    for step in (3, 4):
+        weights = []
+        for each in (worker, resumed):
+            each.train_batch(mini_batch(case, step))
+            (model,) = unwrap_model(each.engine.module)
+            weights.append(torch.cat([weight.detach().flatten() for weight in model.parameters()]))
+        differences.append(float((weights[0] - weights[1]).abs().max()))
+    (FOLDER / LAYOUT / "weights.json").write_text(json.dumps(differences))
+
+
 def main():
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo")
-    for index, case in enumerate(json.loads((FOLDER / "cases.json").read_text())):
-        run(case, index)
+    cases = json.loads((FOLDER / "cases.json").read_text())
+    if LAYOUT == "resume":
+        resume(cases[0])
+    else:
+        for index, case in enumerate(cases):
+            run(case, index)
     torch.distributed.destroy_process_group()
 
 

@@ -111,7 +111,7 @@ def folder(tmp_path_factory, megatron_on_a_cpu):
     for each in CASES.values():
         each["options"] += megatron_on_a_cpu
     (folder / "cases.json").write_text(json.dumps(list(CASES.values())))
-    for layout, ranks in LAYOUTS.items():
+    for layout, ranks in (LAYOUTS | {"resume": 1}).items():
         (folder / layout).mkdir()
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -207,3 +207,7 @@ def test_a_token_of_zeros_has_most_of_the_gradient(expected):
     embedding = expected("zero")["model.embed_tokens.weight"]
     others = torch.cat((embedding[:ZERO], embedding[ZERO + 1 :]))
     assert embedding[ZERO].norm() > 20 * others.norm()
+
+
+def test_a_resumed_engine_goes_on_as_if_it_had_never_stopped(folder):
+    assert json.loads((folder / "resume" / "weights.json").read_text()) == [0.0, 0.0]
