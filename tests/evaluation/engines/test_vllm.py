@@ -263,7 +263,9 @@ def test_any_part_again_is_the_same_and_a_killed_job_continues(checkpoint, whole
     there = int(done.stderr.split(f"/{3 * SAMPLES} responses are there already")[0].split()[-1])
     assert SAMPLES < there < 3 * SAMPLES
     # The others were computed without those that were there.
-    assert pq.read_table(out).equals(whole, check_metadata=True)
+    again = pq.read_table(out)
+    assert again.to_pylist() == whole.to_pylist()
+    assert made_from(again) == made_from(whole)
     assert not (tmp_path / ".shards").exists()
 
 
