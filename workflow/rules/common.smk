@@ -198,6 +198,16 @@ def model_minutes(wildcards):
     return resolved.models[wildcards.model].resources.minutes
 
 
+def prompt_limit(wildcards):
+    """The option of the longest prompt; that of a model for verl is for training alone."""
+    model = resolved.models[wildcards.model]
+    return (
+        f"--max-prompt-tokens {model.max_prompt_tokens}"
+        if isinstance(model, VllmModel)
+        else ""
+    )
+
+
 def evaluation_gpus(wildcards):
     """GPUs of an evaluation job: vLLM divides the model among them."""
     model = resolved.models[wildcards.model]

@@ -110,7 +110,7 @@ rule generate_vllm:
         " --checkpoint {params.checkpoint:q} --train {input.train:q}"
         " --update {wildcards.checkpoint} --benchmark {input.data:q}"
         " --samples {params.samples} --temperature {params.temperature} --top-p {params.top_p}"
-        " --max-prompt-tokens {params.prompt_limit} --max-response-tokens {params.limit}"
+        " {params.prompt_limit} --max-response-tokens {params.limit}"
         " --thinking {params.thinking} --seed {params.seed}"
         " --tensor-parallel {resources.cards} --out {output:q} 2>&1"
         " | (trap '' TERM; exec tee -i {log:q})"
