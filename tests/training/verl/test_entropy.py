@@ -4,7 +4,7 @@ import types
 import torch
 
 from respo.training.verl import entropy as module
-from respo.training.verl.entropy import entropy, spare_gradient
+from respo.training.verl.entropy import entropy, without_gradient
 
 
 def test_the_entropy_of_each_row():
@@ -17,13 +17,11 @@ def test_the_entropy_of_each_row():
     assert entropy(logits_TV.bfloat16()).dtype == torch.float32
 
 
-def test_the_fsdp_engine_takes_it():
-    class Engine:
-        compute_entropy_from_logits = None
-
-    engine = Engine()
-    spare_gradient(engine)
-    assert engine.compute_entropy_from_logits is entropy
+def test_the_fsdp_engine_takes_it_for_a_while():
+    engine = types.SimpleNamespace(compute_entropy_from_logits="verl's")
+    with without_gradient(engine):
+        assert engine.compute_entropy_from_logits is entropy
+    assert engine.compute_entropy_from_logits == "verl's"
 
 
 def test_the_megatron_engine_calculates_in_chunks_without_a_gradient(monkeypatch):
@@ -35,12 +33,15 @@ def test_the_megatron_engine_calculates_in_chunks_without_a_gradient(monkeypatch
         return logits_BTV.sum(-1)
 
     verls.vocab_parallel_entropy_with_chunking = chunked
-    verls.vocab_parallel_entropy = None
+    verls.vocab_parallel_entropy = "verl's"
     monkeypatch.setitem(sys.modules, "verls", verls)
     engine = type("Engine", (), {"__module__": "verls"})()
-    spare_gradient(engine)
-    once = verls.vocab_parallel_entropy
-    spare_gradient(engine)
-    assert verls.vocab_parallel_entropy is once
-    assert once(torch.ones(1, 2, 3)).tolist() == [[3, 3]]
+    with without_gradient(engine):
+        assert verls.vocab_parallel_entropy(torch.ones(1, 2, 3)).tolist() == [[3, 3]]
     assert given == [(module.CHUNK_TOKENS, False)]
+    assert verls.vocab_parallel_entropy == "verl's"
+
+
+def test_other_engines_stay_as_they_are():
+    with without_gradient(object()):
+        pass

@@ -9,13 +9,14 @@ log of policy updates if one is wanted.
 import functools
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from respo import objectives
-from respo.training.verl.entropy import spare_gradient
+from respo.training.verl.entropy import without_gradient
 from respo.training.verl.mini_batch import MicroBatch, Rows, check_entropy, micro_batch
 from respo.training.verl.observer import Observer
 from respo.training.verl.update_log import log_folder
@@ -37,15 +38,14 @@ def install(settings_type: type) -> None:
         if not isinstance(settings, settings_type):
             return original(engine, data, loss_function)
         assert config is not None
-        if config.entropy_coeff == 0:
-            spare_gradient(engine)
         started = time.time()
         batch_sums = collect_sums(engine, data, settings)
         folder = log_folder()
         observe = Observer(engine) if folder else None
-        output = original(
-            engine, data, functools.partial(informed, loss_function, batch_sums, observe)
-        )
+        with nullcontext() if config.entropy_coeff else without_gradient(engine):
+            output = original(
+                engine, data, functools.partial(informed, loss_function, batch_sums, observe)
+            )
         if folder and observe:
             observe.write(folder, output, started)
         return output

@@ -6,6 +6,8 @@ gradient, and for some tokens at a time, it takes one of 0.3 GB.
 """
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -25,22 +27,36 @@ def entropy(logits_TV: Tensor, chunk_size: int = CHUNK_TOKENS) -> Tensor:
     )
 
 
-def spare_gradient(engine: Any) -> None:
-    """Have an engine of verl calculate the entropy without a gradient from now on.
+@contextmanager
+def without_gradient(engine: Any) -> Iterator[None]:
+    """Have an engine of verl calculate the entropy without a gradient.
 
-    Only where its weight in the loss is 0; our objectives take it as a constant.
+    For losses in which its weight is 0; our objectives take it as a constant.
     """
     if hasattr(engine, "compute_entropy_from_logits"):  # FSDP
-        engine.compute_entropy_from_logits = entropy
+        with _replaced(engine, "compute_entropy_from_logits", entropy):
+            yield
         return
     module = sys.modules[type(engine).__module__]
     chunked = getattr(module, "vocab_parallel_entropy_with_chunking", None)  # Megatron
-    if chunked and not hasattr(module.vocab_parallel_entropy, "respo"):
+    if chunked is None:
+        yield
+        return
 
-        @torch.no_grad()
-        def parallel_entropy(logits_BTV: Tensor) -> Tensor:
-            found: Tensor = chunked(logits_BTV, chunk_size=CHUNK_TOKENS)
-            return found
+    @torch.no_grad()
+    def parallel_entropy(logits_BTV: Tensor) -> Tensor:
+        found: Tensor = chunked(logits_BTV, chunk_size=CHUNK_TOKENS)
+        return found
 
-        parallel_entropy.respo = True  # type: ignore[attr-defined]
-        module.vocab_parallel_entropy = parallel_entropy  # type: ignore[attr-defined]
+    with _replaced(module, "vocab_parallel_entropy", parallel_entropy):
+        yield
+
+
+@contextmanager
+def _replaced(thing: Any, name: str, value: Any) -> Iterator[None]:
+    original = getattr(thing, name)
+    setattr(thing, name, value)
+    try:
+        yield
+    finally:
+        setattr(thing, name, original)
