@@ -87,7 +87,7 @@ class Job(NamedTuple):
 def jobs_of(folder: Path) -> list[Job]:
     """Return the jobs that a snakemake in this folder has submitted and that have not ended.
 
-    None where there is no Slurm, or where it does not answer.
+    There are none where Slurm is not there or does not answer.
     """
     answer = _ask("squeue", "--noheader", "--user", getpass.getuser(), "--format", "%A|%T|%Z|%k")
     jobs = []

@@ -49,19 +49,23 @@ small_job = job(lambda wildcards: ())
 
 
 def before_start():
-    """End with a message if jobs cannot run on the cluster. For `onstart`, which a dry run leaves out."""
-    if workflow.local_exec or not workflow.is_main_process:
+    """End with a message if jobs must not or cannot be started. For `onstart`: a dry run leaves it out."""
+    if not workflow.is_main_process:
         return
     gpus = {
-        name: model.resources.gpus_per_node
+        name: (
+            model.resources.gpus
+            if isinstance(model, VllmModel)
+            else model.resources.gpus_per_node
+        )
         for name, model in resolved.models.items()
-        if isinstance(model, VerlModel)
-    } | {
-        name: model.resources.gpus
-        for name, model in resolved.models.items()
-        if isinstance(model, VllmModel)
+        if isinstance(model, VerlModel | VllmModel)
     }
     try:
-        check_cluster(CONFIG / "cluster.yaml", cluster, gpus)
+        # A job that makes the report is one of those that it would find.
+        if alive.alone and "SLURM_JOB_ID" not in os.environ:
+            check_left_behind(Path.cwd())
+        if not workflow.local_exec:
+            check_cluster(CONFIG / "cluster.yaml", cluster, gpus)
     except UserError as error:
         fail(error)

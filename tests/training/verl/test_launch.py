@@ -330,7 +330,7 @@ def test_several_nodes_run_ray_on_each(tmp_path, slurm, monkeypatch):
     words = cluster.across_nodes(["train", "it"], 2)
     assert words[:3] == ["env", "RAY_SYMMETRIC_RUN_CLUSTER_WAIT_TIMEOUT=600", "srun"]
     assert " ".join(words[3:]) == (
-        "--overlap --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 "
+        "--overlap --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=none --kill-on-bad-exit=1 "
         f"{Path(sys.executable).with_name('ray')} symmetric-run "
         "--address gpu3:6386 --min-nodes 2 -- train it"
     )

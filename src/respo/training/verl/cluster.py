@@ -38,7 +38,9 @@ def across_nodes(command: list[str], nodes: int) -> list[str]:
         raise UserError(f"--nodes {nodes}: Slurm job {job} has {len(hosts)}: {' '.join(hosts)}")
     # Of jobs that follow each other on a node, the port of the first may not be free yet.
     port = PORTS[int(job) % len(PORTS)]
+    # Slurm may bind a task to one processor; Ray needs all of the node.
     spread = ["--overlap", f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1"]
+    spread.append("--cpu-bind=none")
     return [
         *("env", f"{WAIT}={JOIN_SECONDS}", "srun", *spread, "--kill-on-bad-exit=1"),
         *(str(Path(sys.executable).with_name("ray")), "symmetric-run"),
