@@ -1,20 +1,21 @@
 """Gradients of verl's Megatron engine on one mini-batch; one process per rank: see engine_cases.py.
 
-    python megatron_cases.py FOLDER LAYOUT|resume
+    python megatron_cases.py FOLDER
 
 FOLDER holds cases.json, the models and batch.safetensors, here with `route_BTLK`. Of two ranks,
-each has a part of the mini-batch, and with the LAYOUT `expert` half of the experts. For case i,
-rank 0 writes LAYOUT/gradient-i.safetensors, under the names of the model's files, where a rank has
-the whole gradient. The log of updates is in LAYOUT, too.
+each has a part of the mini-batch and half of the experts. A single rank writes
+gradient-i.safetensors for case i, under the names of the model's files. The log of updates is in
+log-WORLD_SIZE.
 
-verl has Megatron train in bfloat16 or float16; here, to compare numbers, in float32. With `resume`
-it is bfloat16: resume/weights.json has the largest differences of weights after each of two updates
-that were made after two others, between an engine that made all and one that was loaded.
+verl has Megatron train in bfloat16 or float16; here, to compare numbers, in float32. But in
+bfloat16 a single rank writes resumed.json: the largest difference of weights after each of two
+updates that were made after two others, between an engine that made all and one that was loaded.
 """
 
 import json
-import sys
+import os
 from functools import partial
+from unittest.mock import patch
 
 import torch
 from engine_cases import FOLDER, RANK, RANKS, make_worker, mini_batch
@@ -28,19 +29,16 @@ from verl.workers.config import McoreEngineConfig
 from verl.workers.utils.losses import ppo_loss
 
 ACTOR = "actor_rollout_ref.actor"
-LAYOUT = sys.argv[2]
 
 
-def in_float32(check):
+def in_type_of_case(case):
+    check = McoreEngineConfig.__post_init__
+
     def check_and_change(self):
         check(self)
-        object.__setattr__(self, "dtype", "float32")
+        object.__setattr__(self, "dtype", case["dtype"])
 
-    return check_and_change
-
-
-if LAYOUT != "resume":
-    McoreEngineConfig.__post_init__ = in_float32(McoreEngineConfig.__post_init__)
+    return patch.object(McoreEngineConfig, "__post_init__", check_and_change)
 
 
 def configuration(case):
@@ -48,10 +46,8 @@ def configuration(case):
         "model_engine=megatron",
         f"actor_rollout_ref.model.path={FOLDER / case['model']}",
         f"{ACTOR}.megatron.vanilla_mbridge=True",
-        f"{ACTOR}.megatron.expert_model_parallel_size={RANKS if LAYOUT == 'expert' else 1}",
+        f"{ACTOR}.megatron.expert_model_parallel_size={RANKS}",
         f"{ACTOR}.megatron.expert_tensor_parallel_size=1",
-        # It would leave each rank a part of the gradient.
-        f"{ACTOR}.megatron.use_distributed_optimizer={LAYOUT != 'data'}",
         f"{ACTOR}.ppo_micro_batch_size_per_gpu=1",
         f"{ACTOR}.optim.optimizer=adam",
         f"{ACTOR}.optim.lr=1e-3",
@@ -80,8 +76,9 @@ def gradients(engine):
 
 def new_worker(case):
     config = configuration(case)
-    worker = make_worker(config, packed=True)
-    worker.set_loss_fn(partial(ppo_loss, config=omega_conf_to_dataclass(config.actor)))
+    with in_type_of_case(case):
+        worker = make_worker(config, packed=True)
+        worker.set_loss_fn(partial(ppo_loss, config=omega_conf_to_dataclass(config.actor)))
     return worker
 
 
@@ -91,8 +88,8 @@ def run(case, index):
     step = engine.optimizer_step
 
     def capture_and_step():
-        if RANK == 0 and LAYOUT != "expert":
-            save_file(gradients(engine), FOLDER / LAYOUT / f"gradient-{index}.safetensors")
+        if RANKS == 1:
+            save_file(gradients(engine), FOLDER / f"gradient-{index}.safetensors")
         return step()
 
     engine.optimizer_step = capture_and_step
@@ -115,7 +112,8 @@ def routes():
 
 
 def resume(case):
-    folder = FOLDER / LAYOUT / "state"
+    del os.environ["RESPO_RUN_METRICS"]  # the log is of the cases
+    folder = FOLDER / "state"
     worker, resumed = new_worker(case), new_worker(case)
     for step in (1, 2):
         worker.train_batch(mini_batch(case, step))
@@ -129,18 +127,17 @@ def resume(case):
             (model,) = unwrap_model(each.engine.module)
             weights.append(torch.cat([weight.detach().flatten() for weight in model.parameters()]))
         differences.append(float((weights[0] - weights[1]).abs().max()))
-    (FOLDER / LAYOUT / "weights.json").write_text(json.dumps(differences))
+    (FOLDER / "resumed.json").write_text(json.dumps(differences))
 
 
 def main():
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo")
     cases = json.loads((FOLDER / "cases.json").read_text())
-    if LAYOUT == "resume":
-        resume(cases[0])
-    else:
-        for index, case in enumerate(cases):
-            run(case, index)
+    for index, case in enumerate(cases):
+        run(case, index)
+    if RANKS == 1:
+        resume(cases[0] | {"dtype": "bfloat16"})
     torch.distributed.destroy_process_group()
 
 
