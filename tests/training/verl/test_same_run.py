@@ -49,7 +49,9 @@ UPDATES, STALENESS, PROMPTS, GROUP = 4, 2, 16, 8
 MODEL = "qwen3-1.7b-base"
 MAX_PROMPT, MAX_RESPONSE = 8, 24
 ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
-# verl computes in bfloat16 if it is not told otherwise, and log-probabilities would agree to 1e-2.
+# verl computes in bfloat16 if it is not told otherwise. Log-probabilities of a token then agree to
+# 0.005 in the mean and 0.15 at most, the norm of the gradient to 0.2 % in the first update and 2 %
+# in the fourth.
 IN_FLOAT32 = [
     f"+{ACTOR}.fsdp_config.mixed_precision={{param_dtype: fp32, reduce_dtype: fp32}}",
     f"{ROLLOUT}.dtype=float32",
