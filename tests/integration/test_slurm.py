@@ -276,9 +276,9 @@ def begun(cluster, environment, tmp_path_factory):
     stories = {}
     for name, arguments, plan in (
         ("fails", ["--retries", 0], {"merge": "fails"}),
-        ("lasts too long", ["--retries", 0], {"pause": 60}),
-        ("is cancelled", ["--retries", 0], {"pause": 2}),
-        ("is left alone", [], {"pause": 12}),
+        ("lasts too long", ["--retries", 0], {"hold": 1}),
+        ("is cancelled", ["--retries", 0], {"hold": 5}),
+        ("is left alone", [], {"hold": 1}),
     ):
         project = Project(tmp_path_factory.mktemp("story") / "project", environment)
         if name == "lasts too long":
@@ -321,6 +321,7 @@ def test_snakemake_is_killed(cluster, begun):
     ) in output
     dry, output = project.run("--dry-run", f"{DENSE}/train.json")
     assert dry == 0, output
+    (project.folder / DENSE / "go").touch()
     while cluster("squeue", "--noheader", "--jobs", job).strip():
         time.sleep(1)
     project.check_trained(DENSE)

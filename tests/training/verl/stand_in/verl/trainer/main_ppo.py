@@ -2,6 +2,7 @@
 
 stop: end by SIGKILL after this update, if the start was from scratch.
 pause: seconds after each update.
+hold: wait after this update, if the start was from scratch, for a file `go` in the run folder.
 half: of the state at which it stops, and of the tracker, there is only a beginning.
 metrics: the columns of the log.
 """
@@ -71,5 +72,8 @@ for step in range(begin + 1, total + 1):
         time.sleep(PLAN.get("pause", 0))
         if mini_batch == staleness and (step % save_freq == 0 or step == total):
             save(step)
-        if begin == 0 and (step - 1) * staleness + mini_batch == PLAN.get("stop"):
+        update = (step - 1) * staleness + mini_batch
+        if begin == 0 and update == PLAN.get("stop"):
             os.kill(os.getpid(), signal.SIGKILL)
+        while begin == 0 and update == PLAN.get("hold") and not (run / "go").exists():
+            time.sleep(0.1)
