@@ -95,9 +95,7 @@ rule generate_vllm:
         top_p=study.evaluation.top_p,
         seed=study.evaluation.seed,
         limit=lambda wildcards: resolved.response_limit(wildcards.model),
-        prompt_limit=lambda wildcards: resolved.models[
-            wildcards.model
-        ].max_prompt_tokens,
+        prompt_limit=prompt_limit,
         thinking=lambda wildcards: str(
             resolved.models[wildcards.model].thinking
         ).lower(),
