@@ -140,4 +140,7 @@ def test_what_slurm_is_told(tmp_path):
     path.write_text(f"{{account: 'me; rm', {rest}}}")
     with pytest.raises(UserError, match="account: 'me; rm' is not allowed"):
         load_cluster(path)
+    path.write_text("{account: a, partition: null, gpu_partition: g, gpu_type: 'h100:8'}")
+    with pytest.raises(UserError, match="gpu_type: 'h100:8' is not allowed"):
+        load_cluster(path)
     assert load_cluster(CONFIG / "cluster.yaml").account is None

@@ -160,6 +160,11 @@ def _status(status):
     [
         (_status(500), "me/sums on the hub: a.jsonl at main: HTTP status 500; try again later"),
         (httpx.ReadTimeout("hf_secret"), "me/sums on the hub: a.jsonl at main: ReadTimeout; try"),
+        (
+            httpx.ConnectError("hf_secret"),
+            "a.jsonl at main is not in the cache, and the hub is out of reach; run `python -m "
+            "respo.data.prefetch`",
+        ),
     ],
 )
 def test_a_broken_connection_is_told_without_its_address(monkeypatch, error, expected):

@@ -53,6 +53,25 @@ def test_what_would_run_is_shown_without_slurm_and_gpus(snakemake, tmp_path, pro
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            [f"{RUN}/train.json"],
+            "is of study 'respo', and this is 'tiny'; put --config study=respo",
+        ),
+        (
+            ["--config", "study=respo", 'verl_overrides=["actor_rollout_ref.rollout.n=4"]'],
+            "verl_overrides: 'actor_rollout_ref.rollout.n=4': actor_rollout_ref.rollout.n follows",
+        ),
+    ],
+)
+def test_what_is_refused_before_anything_starts(snakemake, arguments, message):
+    done = snakemake("--dry-run", *arguments)
+    assert done.returncode == 1
+    assert message in done.stdout + done.stderr
+
+
 def test_what_slurm_is_asked_for(tmp_path):
     asked = {}
     quiet = OutputSettings(dryrun=True, quiet={Quietness.ALL})

@@ -1,3 +1,5 @@
+import shutil
+
 import pyarrow as pa
 import pytest
 import yaml
@@ -88,3 +90,11 @@ def test_what_is_no_run(tmp_path, run, config):
     moved = run.parents[3] / "other" / "grpo" / "N2" / "seed1"
     with pytest.raises(UserError, match=r"models/other\.yaml: no such file"):
         calibrated(moved, config)
+
+
+def test_a_run_that_has_not_begun(run, config):
+    for path in run.iterdir():
+        if path.name != "config.yaml":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(UserError, match="nothing can be measured; train the run"):
+        calibrated(run, config)

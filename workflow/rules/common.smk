@@ -12,6 +12,7 @@ from respo.config.study import BASELINE
 from respo.files import check_writable
 from respo.locks import clear_stale_locks
 from respo.objectives import code_hash
+from respo.training.verl.options import check_overrides
 
 
 envvars:
@@ -68,8 +69,26 @@ FIGURES = [
 ]
 REPORT = f"{STUDY}/report.html"
 RUNS = resolved.runs()
+STUDIES = {path.name for path in (CONFIG / "studies").iterdir()}
 KNOWN_RUNS = {*RUNS, *resolved.evaluated()}
 CONFIG_TEXTS = resolved.config_texts(Path(STUDY), code_hash)
+
+for run in RUNS:
+    if isinstance(model := resolved.models[run.model], VerlModel):
+        try:
+            check_overrides(resolved.run_config(run, ""), model.resources)
+        except UserError as error:
+            fail(f"{run.name}: {error}")
+
+# A target names its study too; snakemake would only say that it knows no rule for it.
+for target in sys.argv[1:]:
+    results, _, path = target.partition(f"{settings.results}/")
+    other = path.split("/")[0]
+    if not results and other != settings.study and f"{other}.yaml" in STUDIES:
+        fail(
+            f"{target}: is of study {other!r}, and this is {settings.study!r}; put --config "
+            f"study={other} behind it"
+        )
 
 # Jobs on other machines read this file too, but touch nothing. A dry run renews outdated configuration
 # files as a real one does, or it would not tell what the real one makes.

@@ -111,7 +111,7 @@ rule generate_vllm:
         " {params.prompt_limit} --max-response-tokens {params.limit}"
         " --thinking {params.thinking} --seed {params.seed}"
         " --tensor-parallel {resources.cards} --out {output:q} 2>&1"
-        " | (trap '' TERM; exec tee -i {log:q})"
+        " | (trap '' TERM; exec tee -ai {log:q})"
 
 
 rule score:

@@ -173,4 +173,4 @@ rule train_verl:
         " {IN_ENV:q} {params.environment} python -m respo.gpus {resources.cards} --"
         " python -m respo.training.verl --config {input.config:q} --model {params.model:q}"
         " --initial {input.initial:q} --data {input.data:q} {LOGGERS}"
-        " 2>&1 | (trap '' TERM; exec tee -i {log:q})"
+        " 2>&1 | (trap '' TERM; exec tee -ai {log:q})"

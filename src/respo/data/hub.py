@@ -74,7 +74,7 @@ def _fetch(repository: str, revision: str, file: str) -> Path:
 
 def _explain(error: Exception, repository: str, revision: str, file: str) -> NoReturn:
     """Raise a message for an error of huggingface_hub, whose own texts hold addresses and hints."""
-    from httpx import HTTPError
+    from httpx import ConnectError, ConnectTimeout, HTTPError
     from huggingface_hub import errors
 
     where = f"{repository} on the hub"
@@ -93,11 +93,7 @@ def _explain(error: Exception, repository: str, revision: str, file: str) -> NoR
         case errors.RevisionNotFoundError():
             raise UserError(f"{where}: no revision {revision!r}; change revision") from None
         case errors.LocalEntryNotFoundError() | errors.OfflineModeIsEnabled():
-            raise UserError(
-                f"{where}: {file} at {revision} is not in the cache, and the hub is out of reach; "
-                f"run `python -m respo.data.prefetch` where there is a network, and share its "
-                f"folder by hub_cache or HF_HUB_CACHE"
-            ) from None
+            raise UserError(_out_of_reach(where, revision, file)) from None
         case errors.EntryNotFoundError():
             raise UserError(
                 f"{where}: no file {file!r} at {revision}; change files"
@@ -108,11 +104,21 @@ def _explain(error: Exception, repository: str, revision: str, file: str) -> NoR
                 f"{where}: {file} at {revision}: HTTP status {error.response.status_code}; try "
                 f"again later"
             ) from None
+        case ConnectError() | ConnectTimeout():
+            raise UserError(_out_of_reach(where, revision, file)) from None
         case HTTPError() | errors.FileMetadataError():
             raise UserError(
                 f"{where}: {file} at {revision}: {type(error).__name__}; try again later"
             ) from None
     raise error
+
+
+def _out_of_reach(where: str, revision: str, file: str) -> str:
+    return (
+        f"{where}: {file} at {revision} is not in the cache, and the hub is out of reach; run "
+        f"`python -m respo.data.prefetch` where there is a network, and share its folder by "
+        f"hub_cache or HF_HUB_CACHE"
+    )
 
 
 def _listing(repository: str, revision: str) -> str:

@@ -32,6 +32,7 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--study", help="a file of config/studies (default: of config.yaml)")
+    parser.add_argument("--own-methods", help="a folder of your own (default: of config.yaml)")
     parser.add_argument("--config", type=Path, default=Path("config"), help="default: config")
     parser.add_argument(
         "--calibrate", type=Path, metavar="RUN", help="print the estimate that this run gives"
@@ -40,7 +41,8 @@ def main() -> None:
     if options.calibrate:
         print(calibrated(options.calibrate, options.config))
         return
-    overrides = {"study": options.study} if options.study else {}
+    given = {"study": options.study, "own_methods": options.own_methods}
+    overrides = {key: value for key, value in given.items() if value is not None}
     settings = load_settings(options.config / "config.yaml", overrides)
     resolved = load_study(options.config, settings.study, settings.own_methods_folder)
     print("\n".join(plan(resolved)))

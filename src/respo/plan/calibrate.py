@@ -37,6 +37,8 @@ def calibrated(run: Path, config: Path) -> str:
         "update_seconds": update_seconds(run),
         "state_gb": state_gb(run),
     }
+    if not any(measured.values()):
+        raise UserError(f"{run}: nothing can be measured; train the run and evaluate it first")
     lines = [f"  # For {file}: measured on {run.relative_to(study.parent)}.", "  estimate:"]
     for key in Estimate.model_fields:
         if (value := measured[key]) is not None:

@@ -66,8 +66,8 @@ class Cluster(Strict):
     )
     partition: Word | None = Field(description="of jobs without GPUs; null: the default one")
     gpu_partition: Word | None = Field(description="of jobs with GPUs; null: the default one")
-    gpu_type: Word | None = Field(
-        description="as in `--gres=gpu:h100:8`; null: the cluster has one type"
+    gpu_type: Annotated[str, Field(pattern=r"^[\w.+-]+$")] | None = Field(
+        description="such as `h100`, as `sinfo --format %G` tells; null: the cluster has one type"
     )
     gpus_per_node: Positive = Field(
         description="GPUs of a node; a job that takes all of them has the node for itself"

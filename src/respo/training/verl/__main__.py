@@ -147,6 +147,11 @@ def load_job(options: argparse.Namespace) -> Job:
             f"{options.model}: is not the model of {options.config}; name its file, or make "
             f"config.yaml anew"
         )
+    if importlib.util.find_spec("verl") is None:
+        raise UserError(
+            f"verl is not installed for {sys.executable}; make its environment with `./run setup "
+            f"verl-{config.model.engine}` or start snakemake with `--sdm conda`"
+        )
     for logger in options.logger:
         if importlib.util.find_spec(logger) is None:
             raise UserError(

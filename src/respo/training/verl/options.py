@@ -89,6 +89,11 @@ def verl_options(
     return [f"{key}={value}" for key, value in options.items()] + own
 
 
+def check_overrides(run: RunConfig, resources: VerlResources) -> None:
+    """Raise UserError if an override of a run sets what the run decides. Needs no verl."""
+    verl_options(run, resources, Paths(Path("run"), Path("weights")))
+
+
 def _data(run: RunConfig, model: VerlPolicy, paths: Paths) -> Options:
     yield "data.train_files", str(paths.prompts)
     # verl wants a validation set even if it never validates.
