@@ -69,6 +69,18 @@ def test_names_are_taken_as_they_are(tmp_path):
         assert job.end()[:2] == (0, "MIG-GPU-5/1/0")
 
 
+def test_a_name_counts_once(tmp_path):
+    with Job(tmp_path, 1, HOLD, visible="0") as first, Job(tmp_path, 1, visible=" 0,0 ,1") as other:
+        assert first.line() == "0"
+        assert other.end()[:2] == (0, "1")
+
+
+@pytest.mark.parametrize("number", [-1, "x"])
+def test_what_is_no_number(tmp_path, number):
+    with Job(tmp_path, number) as job:
+        assert job.end()[0] == 2
+
+
 def test_too_many_are_refused(tmp_path):
     with Job(tmp_path, 8) as job:
         assert job.end() == (1, "", "error: 8 GPUs are needed, and there are 4: 0,1,2,3")
@@ -103,7 +115,7 @@ def test_without_gpus_nothing_is_dealt_out(tmp_path, number, visible):
 def test_nvidia_smi_says_how_many_there_are(tmp_path, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     program = tmp_path / "nvidia-smi"
-    program.write_text("#!/bin/sh\nprintf 'GPU 0: H100\\nGPU 1: H100\\n'\n")
+    program.write_text("#!/bin/sh\nprintf 'GPU 0: H100\\n  MIG 1g.10gb\\nGPU 1: H100\\n'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert gpus.visible_gpus() == ["0", "1"]

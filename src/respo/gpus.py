@@ -31,7 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("number", type=int, help="how many GPUs")
+    parser.add_argument("number", type=int, choices=range(1025), metavar="N", help="how many GPUs")
     parser.add_argument("command", nargs="+", help="what runs, after --")
     options = parser.parse_args()
     job = os.environ.get("SLURM_JOB_ID")
@@ -49,12 +49,15 @@ def main() -> None:
 def visible_gpus() -> list[str]:
     """Return the names of the GPUs that this process may use."""
     if VISIBLE in os.environ:
-        return [name for name in os.environ[VISIBLE].split(",") if name.strip()]
+        names = (name.strip() for name in os.environ[VISIBLE].split(","))
+        return list(dict.fromkeys(name for name in names if name))
     try:
         told = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    return [str(number) for number in range(len(told.stdout.splitlines()))]
+    # Parts of a GPU stand below it, indented.
+    whole = [line for line in told.stdout.splitlines() if line.startswith(b"GPU ")]
+    return [str(number) for number in range(len(whole))]
 
 
 def take(number: int, there: list[str], folder: Path) -> list[str]:
@@ -78,7 +81,7 @@ def take(number: int, there: list[str], folder: Path) -> list[str]:
             fcntl.flock(files.enter_context((folder / "turn").open("w")), fcntl.LOCK_EX)
             held = []
             for name in there:
-                file = files.enter_context((folder / name.replace("/", "_")).open("w"))
+                file = files.enter_context((folder / f"gpu-{name.replace('/', '_')}").open("w"))
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:

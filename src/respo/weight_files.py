@@ -14,14 +14,19 @@ def weight_files(folder: Path) -> list[Path]:
     """Return the weights file, or the parts that an index names; they need not exist.
 
     Raises:
-        UserError: the index is damaged.
+        UserError: the index is damaged or names files elsewhere.
     """
     if (folder / INDEX).exists() and not (folder / WEIGHTS).exists():
         index = read_json(folder / INDEX)
         try:
-            return sorted({folder / name for name in index["weight_map"].values()})
+            names = sorted(set(index["weight_map"].values()))
         except (KeyError, TypeError, AttributeError):
-            raise UserError(f"{folder / INDEX}: weight_map is missing or not a map") from None
+            names = []
+        if not names:
+            raise UserError(f"{folder / INDEX}: weight_map is missing or names no files")
+        if odd := [name for name in names if Path(name).name != name]:
+            raise UserError(f"{folder / INDEX}: weight_map: {odd[0]!r} is not a file beside it")
+        return [folder / name for name in names]
     return [folder / WEIGHTS]
 
 

@@ -11,6 +11,8 @@ from respo.data.published import Hashing
 
 WEIGHTS = safetensors.numpy.save({"w": np.arange(4, dtype=np.float32)})
 TEMPLATE = {"chat_template": "{{ messages[0]['content'] }}"}
+INDEXED = b'{"weight_map": {"w": "more.safetensors"}}'
+ELSEWHERE = b'{"weight_map": {"w": "../w.safetensors"}}'
 INDEX = "model.safetensors.index.json"
 
 
@@ -138,6 +140,19 @@ def test_a_download_that_was_damaged_later(tmp_path, hub, published):
             "only pytorch_model.bin, which is pickled and is not read; change checkpoint.path of "
             "the model, or convert the weights with `save_pretrained`",
         ),
+        (
+            {"more__safetensors": WEIGHTS},
+            "model/more.safetensors: is not one of the model's weights",
+        ),
+        ({"model__safetensors__index__json": INDEXED}, "model: holds both model.safetensors and"),
+        (
+            {"model__safetensors": None, "model__safetensors__index__json": b'{"weight_map": {}}'},
+            "index.json: weight_map is missing or names no files",
+        ),
+        (
+            {"model__safetensors": None, "model__safetensors__index__json": ELSEWHERE},
+            "index.json: weight_map: '../w.safetensors' is not a file beside it",
+        ),
         ({"model__safetensors": WEIGHTS[:-1]}, "model/model.safetensors: damaged or cut short"),
         (
             {"tokenizer_config__json": b"{}"},
@@ -178,6 +193,15 @@ def test_pickled_weights_of_the_hub_are_not_even_downloaded(tmp_path, hub, publi
 )
 def test_no_such_checkpoint(tmp_path, hub, published, place, expected):
     assert expected in message(published(place, HF_ENDPOINT=hub.url), tmp_path)
+
+
+def test_a_folder_in_the_way_of_the_link(tmp_path, folder, published):
+    folder()
+    (tmp_path / "initial" / "big" / "weights").mkdir(parents=True)
+    result = published("{path: model}")
+    assert result.returncode == 1
+    assert "big/weights: is a folder with weights of another model" in result.stderr
+    assert [path.name for path in (tmp_path / "initial" / "big").iterdir()] == ["weights"]
 
 
 def test_progress_of_a_long_hash(tmp_path, capsys):

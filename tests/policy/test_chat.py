@@ -36,6 +36,13 @@ def test_no_template(checkpoint: Path) -> None:
         load_chat(checkpoint, None)
 
 
+@pytest.mark.parametrize("template", ["{% for %}", "{{ raise_exception('no') }}", "{{ m.n.o }}"])
+def test_a_template_that_fails(checkpoint: Path, template: str) -> None:
+    (checkpoint / "chat_template.jinja").write_text(template)
+    with pytest.raises(UserError, match="checkpoint: its chat template fails on a prompt"):
+        load_chat(checkpoint, None).encode("12")
+
+
 @pytest.mark.parametrize("damage", ["missing", "no JSON"])
 def test_no_tokenizer(checkpoint: Path, damage: str) -> None:
     if damage == "missing":

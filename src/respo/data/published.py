@@ -82,6 +82,17 @@ def check(folder: Path, remedy: str) -> None:
             f"{folder}: holds no safetensors ({WEIGHTS} or {INDEX}); {found}{remedy}, or convert "
             f"the weights with `save_pretrained` of transformers"
         )
+    if (folder / WEIGHTS).is_file() and (folder / INDEX).is_file():
+        raise UserError(
+            f"{folder}: holds both {WEIGHTS} and {INDEX}, and programs differ in which they read; "
+            f"delete one, or {remedy}"
+        )
+    named = {path.name for path in weight_files(folder)}
+    if more := sorted({path.name for path in folder.glob("*.safetensors")} - named):
+        raise UserError(
+            f"{folder / more[0]}: is not one of the model's weights, and vLLM would read it; "
+            f"delete it, or {remedy}"
+        )
     for path in weight_files(folder):
         try:
             with safe_open(path, "numpy"):
@@ -187,7 +198,15 @@ def main() -> None:
 
 
 def link(path: Path, folder: Path) -> None:
-    """Make `path` a link to a folder, in place of an older one."""
+    """Make `path` a link to a folder, in place of an older one.
+
+    Raises:
+        UserError: a folder is in the way.
+    """
+    if path.is_dir() and not path.is_symlink():
+        raise UserError(
+            f"{path}: is a folder with weights of another model of this name; delete it"
+        )
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     temporary.symlink_to(folder)
     temporary.replace(path)

@@ -26,13 +26,27 @@ class Chat:
         return [{"role": "user", "content": prompt}]
 
     def encode(self, prompt: str) -> list[int]:
-        """Token ids of the whole chat."""
-        text = self.tokenizer.apply_chat_template(
-            self.messages(prompt),
-            add_generation_prompt=True,
-            tokenize=False,
-            **self.options,
-        )
+        """Token ids of the whole chat.
+
+        Raises:
+            UserError: the template cannot be used.
+        """
+        # Comes with transformers, and is as slow to load.
+        from jinja2 import TemplateError
+
+        try:
+            text = self.tokenizer.apply_chat_template(
+                self.messages(prompt),
+                add_generation_prompt=True,
+                tokenize=False,
+                **self.options,
+            )
+        except (TemplateError, TypeError) as error:
+            raise UserError(
+                f"{self.tokenizer.name_or_path}: its chat template fails on a prompt "
+                f"({type(error).__name__}: {error}); name another checkpoint, or a copy of this "
+                f"one with a chat_template.jinja that works"
+            ) from None
         # The template writes special tokens itself, that of the beginning too.
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]
 

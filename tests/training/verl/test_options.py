@@ -164,6 +164,12 @@ def test_overrides_of_policy_and_resources_come_last(verl_run):
         f"{ACTOR}.optim={{lr: 1}}",
         f"+{ACTOR}.policy_loss.beta_pos=1",
         "model_engine=megatron",
+        # What has no option of its own: resuming, code of a model, the meaning of other keys.
+        "trainer.max_actor_ckpt_to_keep=1",
+        f"{ACTOR}.checkpoint.save_contents=[model]",
+        "actor_rollout_ref.model.trust_remote_code=True",
+        f"{ROLLOUT}.response_length=5",
+        "+data.apply_chat_template_kwargs.enable_thinking=True",
     ],
 )
 def test_an_override_of_what_the_run_decides_is_refused(verl_run, override):

@@ -27,8 +27,9 @@ def test_half_a_state_is_cleared_away(folder):
     assert steps(folder) == [2, 4]
 
 
-def test_an_emptied_tracker_names_the_newest_whole_state(folder):
-    (folder / TRACKER).write_text("")
+@pytest.mark.parametrize("text", ["", "-3", "999", "four"])
+def test_a_damaged_tracker_names_the_newest_whole_state(folder, text):
+    (folder / TRACKER).write_text(text)
     tidy(folder)
     assert (latest(folder), steps(folder)) == (4, [2, 4])
 

@@ -33,6 +33,11 @@ def test_what_is_made_again_counts(tmp_path):
     assert rows[2]["score"] == 7.0
 
 
+def test_a_line_nested_without_end_is_left_out(tmp_path):
+    (tmp_path / "updates.jsonl").write_text("[" * 100_000 + "\n")
+    assert read(tmp_path, 2) == []
+
+
 def test_half_a_line_is_left_out(tmp_path):
     add(tmp_path, (1, 1), (1, 2))
     with (tmp_path / FILE).open("a") as file:

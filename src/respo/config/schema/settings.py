@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from respo.config.schema.types import Name, Positive, Strict, VerlOverrides, _distinct
 
 # What Slurm takes for a name; it stands in a command line.
-Word = Annotated[str, Field(pattern=r"^[\w.,:@+-]+$")]
+Word = Annotated[str, Field(pattern=r"^\w[\w.,:@+-]*$")]
 
 
 class Settings(Strict):

@@ -317,10 +317,16 @@ def write_results(job: Job) -> None:
     """Write the tables, and `train.json` last."""
     rows = update_log.read(job.run, job.config.staleness)
     starts = read_starts(job.starts)
-    metrics = metrics_rows(rows, starts)
+    try:
+        metrics, sums = metrics_rows(rows, starts), branches(rows)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"{job.run / update_log.FILE}: an update in it is damaged ({type(error).__name__}: "
+            f"{error}). Delete {job.work} to train the run anew."
+        ) from None
     prompts = made_from(read_parquet(job.paths.prompts))
     write_parquet(job.run / "metrics.parquet", metrics_table(metrics), job.identity)
-    table = branches_table(metrics, branches(rows))
+    table = branches_table(metrics, sums)
     write_parquet(job.run / "branches.parquet", table, job.identity)
     kept = job.config.training.checkpoints
     write_json(

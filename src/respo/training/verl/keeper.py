@@ -98,7 +98,9 @@ class Keeper:
             if self._failed:
                 raise UserError(
                     f"{self._paths.run}: checkpoint {min(self._failed)} could not be merged, see "
-                    "above. Nothing is lost; start the run again once the reason is mended."
+                    "above. Nothing is lost; start the run again once the reason is mended. Where "
+                    f"the weights themselves are wrong, delete {self._paths.run / 'verl'} to train "
+                    "the run anew."
                 )
 
     def _ready(self) -> list[int]:

@@ -2,7 +2,7 @@
 
 Runs the command, which trains the run in the folder RUN, and sees to it that it ends in one of two
 ways: the run's last policy update is reached (exit code 0), or there is one message that says why
-not. Whatever happens to it, to the command or to this process, kill -9 included, none of the
+not. If the command or one of our two processes is killed, with -9 as well, none of the
 processes that it has started is left, and the next start continues from verl's last checkpoint.
 
 - RUN/config.yaml says how many updates there are; RUN/updates.jsonl, which the training workers
@@ -66,7 +66,7 @@ class Limits:
             ("grace-seconds", 60.0),
         ):
             text = f"see above; default {default:g}"
-            parser.add_argument(f"--{name}", type=float, default=default, help=text)
+            parser.add_argument(f"--{name}", type=_positive, default=default, help=text)
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> "Limits":
@@ -311,6 +311,13 @@ class Training:
             f"It made {update} of {self.updates} policy updates; the next start continues from its "
             "last checkpoint."
         )
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError
+    return value
 
 
 def _size(path: Path) -> int:

@@ -35,6 +35,28 @@ PLAIN = re.compile(r"[A-Za-z0-9_./:-]+")
 # Text that Hydra would read as something else.
 WORDS = re.compile(r"(true|false|null|nan|inf|[-+]?[0-9_.]+(e[-+]?[0-9]+)?)", re.IGNORECASE)
 
+# What other keys decide without an option of their own, what keeps and resumes checkpoints, and
+# what would execute code that comes with a model or a file.
+RESERVED = (
+    "actor_rollout_ref.model.external_lib",
+    "actor_rollout_ref.model.trust_remote_code",
+    f"{ACTOR}.checkpoint",
+    f"{ACTOR}.optim.total_training_steps",
+    f"{ROLLOUT}.do_sample",
+    f"{ROLLOUT}.ignore_eos",
+    f"{ROLLOUT}.prompt_length",
+    f"{ROLLOUT}.response_length",
+    "data.apply_chat_template_kwargs",
+    "data.custom_cls",
+    "data.filter_overlong_prompts",
+    "data.sampler",
+    "data.seed",
+    "data.trust_remote_code",
+    "trainer.del_local_ckpt_after_load",
+    "trainer.max_actor_ckpt_to_keep",
+    "trainer.resume_from_path",
+)
+
 Options = Iterator[tuple[str, Any]]
 
 
@@ -255,7 +277,7 @@ def _text(value: Any) -> str:
 
 def _check_overrides(options: dict[str, str], overrides: list[str]) -> None:
     """Refuse overrides of what other keys decide: the run would not be what it says."""
-    decided = {key.lstrip("+") for key in options}
+    decided = {key.lstrip("+") for key in options} | set(RESERVED)
     for override in overrides:
         key = re.match(r"[+~]*([^=]*)", override)[1]  # type: ignore[index]
         for other in decided:

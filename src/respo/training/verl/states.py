@@ -33,7 +33,7 @@ def steps(folder: Path) -> list[int]:
 def latest(folder: Path) -> int:
     """Return the step of the state that verl continues from; 0 if there is none."""
     try:
-        return int((folder / TRACKER).read_text())
+        return max(0, int((folder / TRACKER).read_text()))
     except (FileNotFoundError, ValueError):  # or it is being written
         return 0
 
@@ -42,10 +42,10 @@ def tidy(folder: Path) -> None:
     """Mend what a killed trainer has left; for times when none is running.
 
     States that were not finished are deleted. verl empties the tracker before it writes it, and
-    does not start with an empty one.
+    does not start with an empty one, nor with one that names a state that is not there.
     """
     tracker = folder / TRACKER
-    if tracker.is_file() and not latest(folder):
+    if tracker.is_file() and latest(folder) not in steps(folder):
         whole = [step for step in steps(folder) if (state(folder, step) / LAST_FILE).is_file()]
         if whole:
             write_text(tracker, str(whole[-1]))

@@ -58,7 +58,10 @@ def read(folder: Path, staleness: int) -> list[Row]:
     for number, line in enumerate(lines, start=1):
         try:
             row = json.loads(line)
-        except ValueError:  # half a line: its update was made again, or is missing below
+        except (
+            ValueError,
+            RecursionError,
+        ):  # half a line: its update was made again, or is missing below
             continue
         if not isinstance(row, dict) or not _is_place(row, staleness):
             raise UserError(f"{path}: line {number} is not an update of a run with N = {staleness}")
