@@ -47,9 +47,9 @@ if settings.hub_cache_folder:
 study = resolved.study
 # For the head of the report.
 config |= {"study": settings.study, "title": study.title}
-# Not parameters of a rule: another place of the project or another logger trains nothing anew.
 IN_ENV = os.path.relpath(Path(workflow.basedir) / "workflow" / "in-env")
-LOGGERS = " ".join(f"--logger {logger}" for logger in settings.loggers)
+# No parameter of a rule: another logger trains nothing anew.
+os.environ["RESPO_LOGGERS"] = " ".join(f"--logger {name}" for name in settings.loggers)
 STUDY = f"{settings.results}/{settings.study}"
 RUN = f"{STUDY}/{{model}}/{{method}}/N{{staleness}}/seed{{seed}}"
 INITIAL = f"{STUDY}/initial/{{model}}"

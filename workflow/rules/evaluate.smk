@@ -86,6 +86,7 @@ rule generate_vllm:
         mem_mb=evaluation_memory,
         runtime=model_minutes,
     params:
+        in_env=IN_ENV,
         checkpoint=checkpoint_of,
         descendants=lambda wildcards, output: [
             Path(output[0]).with_name(name) for name in ("scores.parquet", "cell.json")
@@ -103,7 +104,7 @@ rule generate_vllm:
         "Generate {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} at {wildcards.checkpoint}: {wildcards.benchmark}"
     shell:
         "rm -f {params.descendants:q};"
-        " {IN_ENV:q} vllm python -m respo.gpus {resources.cards} --"
+        " {params.in_env:q} vllm python -m respo.gpus {resources.cards} --"
         " python -m respo.evaluation.generate --engine vllm"
         " --checkpoint {params.checkpoint:q} --train {input.train:q}"
         " --update {wildcards.checkpoint} --benchmark {input.data:q}"

@@ -160,6 +160,7 @@ rule train_verl:
         mem_mb=model_memory,
         runtime=model_minutes,
     params:
+        in_env=IN_ENV,
         environment=lambda wildcards: f"verl-{resolved.models[wildcards.model].engine}",
         model=lambda wildcards: os.path.relpath(
             CONFIG / "models" / f"{wildcards.model}.yaml"
@@ -170,7 +171,7 @@ rule train_verl:
     shell:
         # tee outlives the signal at the end of a job's time: the last message is what matters.
         "rm -rf {params.evaluations:q};"
-        " {IN_ENV:q} {params.environment} python -m respo.gpus {resources.cards} --"
+        " {params.in_env:q} {params.environment} python -m respo.gpus {resources.cards} --"
         " python -m respo.training.verl --config {input.config:q} --model {params.model:q}"
-        " --initial {input.initial:q} --data {input.data:q} {LOGGERS}"
+        " --initial {input.initial:q} --data {input.data:q} $RESPO_LOGGERS"
         " 2>&1 | (trap '' TERM; exec tee -ai {log:q})"
