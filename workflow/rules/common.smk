@@ -49,7 +49,9 @@ study = resolved.study
 config |= {"study": settings.study, "title": study.title}
 IN_ENV = os.path.relpath(Path(workflow.basedir) / "workflow" / "in-env")
 # No parameter of a rule: another logger trains nothing anew.
-os.environ["RESPO_LOGGERS"] = " ".join(f"--logger {name}" for name in settings.loggers)
+os.environ.update(
+    RESPO_LOGGERS=" ".join(f"--logger {name}" for name in settings.loggers)
+)
 STUDY = f"{settings.results}/{settings.study}"
 RUN = f"{STUDY}/{{model}}/{{method}}/N{{staleness}}/seed{{seed}}"
 INITIAL = f"{STUDY}/initial/{{model}}"
