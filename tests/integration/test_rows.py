@@ -115,7 +115,7 @@ def test_what_a_changed_file_remakes(checkout):
     path = checkout / "mine" / "train.jsonl"
     text = path.read_text()
     path.write_text(text.replace("\n", "\n\n", 1))
-    assert {"data", "train", "cell"} <= would_run(checkout, CELL)
+    assert {"data", "train_local", "cell"} <= would_run(checkout, CELL)
     path.write_text(text)
     assert would_run(checkout, CELL) == set()
 

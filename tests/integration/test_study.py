@@ -162,7 +162,7 @@ def test_another_parameter_remakes_the_runs_of_its_method_only(study):
         todo = would_run(study)
     finally:
         path.write_text(before)
-    assert todo["train"] == 1
+    assert todo["train_local"] == 1
     assert todo["run_config"] == 1
     assert todo["cell"] == 2
     assert "warm_start" not in todo
@@ -176,7 +176,7 @@ def test_another_label_remakes_no_run(study):
         todo = would_run(study)
     finally:
         path.write_text(before)
-    assert "train" not in todo
+    assert "train_local" not in todo
     assert "cell" not in todo
     assert todo["table_respo_table1"] == 1
 
@@ -194,7 +194,7 @@ def test_results_of_another_configuration_are_made_anew(study):
     finally:
         shutil.rmtree(memory)
         (study / "memory").rename(memory)
-    assert todo["train"] == 1
+    assert todo["train_local"] == 1
     assert todo["cell"] == 2
     assert todo["table_respo_table1"] == 1
     # With its memory, snakemake knows the text to be that of the training.
@@ -225,14 +225,14 @@ def test_a_failed_generation_leaves_no_cell_of_the_old_responses(study):
 def test_a_missing_intermediate_file_is_made_anew(study):
     (study / RUN.format("grpo") / "train.json").unlink()
     todo = would_run(study)
-    assert (todo["train"], todo["cell"]) == (1, 2)
+    assert (todo["train_local"], todo["cell"]) == (1, 2)
     assert snakemake(study).returncode == 0
     assert would_run(study) == {}
 
 
 def test_a_cell_can_be_made_at_another_checkpoint(study):
     cell = RUN.format("grpo") + "/eval/2/easy/cell.json"
-    assert would_run(study, "--", cell) == {"generate": 1, "score": 1, "cell": 1, "total": 3}
+    assert would_run(study, "--", cell) == {"generate_local": 1, "score": 1, "cell": 1, "total": 3}
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def own_folder(tmp_path):
 def test_a_method_of_ones_own_joins_the_study_from_outside_the_package(study, own_folder):
     own = [f"own_methods={own_folder}"]
     changed = would_run(study, config=own)
-    assert (changed["train"], changed["cell"]) == (1, 2)
+    assert (changed["train_local"], changed["cell"]) == (1, 2)
     result = snakemake(study, config=own)
     assert result.returncode == 0, result.stdout + result.stderr
     with (study / "results/mini/tables/respo/table1.csv").open() as file:
@@ -261,7 +261,7 @@ def test_a_method_of_ones_own_joins_the_study_from_outside_the_package(study, ow
     formula.write_text(text + "# a comment\n")
     assert would_run(study, config=own) == {}
     formula.write_text(text.replace("power * log_ratio_BT", "2 * power * log_ratio_BT"))
-    assert would_run(study, config=own)["train"] == 1
+    assert would_run(study, config=own)["train_local"] == 1
     assert would_run(study)["total"] <= 6  # without the folder: tables and figures, no training
 
 

@@ -12,7 +12,8 @@ with warnings.catch_warnings():
 
     from respo.training.verl.sampler import PromptOrder
 
-pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
+# `./run peers` has no TransferQueue, `./run verl` has.
+pytestmark = [pytest.mark.peers, pytest.mark.verl, pytest.mark.filterwarnings("ignore")]
 
 
 def sampled(sampler_class, monkeypatch):

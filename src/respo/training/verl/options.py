@@ -8,9 +8,7 @@ Each line is an argument of `python -m verl.trainer.main_ppo` (Hydra). What verl
 - The order of the prompts, and with it the seed's part in it, is in the file that
   `respo.training.verl.prompts` writes; the seed also goes to vLLM.
 - Updates take the responses of a rollout batch in the order of their prompts
-  (`respo.training.verl.sampler`), but verl first deals them out to the data-parallel ranks such
-  that each has as many tokens. Where the shares of two updates meet, the responses of a prompt may
-  be divided between them.
+  (`respo.training.verl.sampler`), on any number of ranks (`respo.training.verl.balance`).
 """
 
 import argparse

@@ -4,12 +4,18 @@
     trainer.v1.sampler.custom_sampler.name=PromptOrder
 
 verl 0.9.1 hands out the responses of a rollout batch as they were finished, so that the first of
-its N updates would see the shortest responses and the last one the longest.
+its N updates would see the shortest responses and the last one the longest. Ranks share each update
+in `respo.training.verl.balance`.
 """
 
 from typing import Any
 
 from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
+
+from respo.training.verl import balance
+
+# The trainer imports this module before its first rollout batch.
+balance.install()
 
 
 class PromptOrder(ReplayBuffer):
