@@ -22,6 +22,8 @@ def run(arguments, environment, log):
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.environ.update(environment)
+    # As the interpreter does.
+    sys.path[1:1] = environment.get("PYTHONPATH", "").split(os.pathsep)
     sys.argv = ["respo.training.verl", *arguments]
     code = 1
     try:

@@ -259,6 +259,15 @@ def test_a_second_trainer_is_refused(run):
     assert not (run / FILE).exists()
 
 
+def test_a_trainer_on_another_machine_is_left_alone(run):
+    # Its heartbeat is fresh, and nobody can be asked whether it lives.
+    (run / ".lock").write_text("process 12 on elsewhere\n")
+    code, output = launch(run, "update(1, 8)")
+    assert code == 1
+    assert "is being trained by process 12 on elsewhere. If that is gone, wait 5 minutes" in output
+    assert not (run / FILE).exists()
+
+
 def test_the_local_trainers_lock_is_the_same(run):
     with exclusive(run / ".lock", print, print):
         code, output = launch(run, "update(1, 8)")

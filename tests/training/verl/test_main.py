@@ -251,6 +251,17 @@ def test_another_configuration_starts_anew(make):
     check_results(start.run)
 
 
+def test_a_changed_checkpoint_is_noticed(make):
+    start = make()
+    assert start()[0] == 0
+    path = next((start.run / "checkpoints").glob("*/model.safetensors"))
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    code, output = start()
+    assert code == 0, output
+    assert "is trained already" not in output
+    check_results(start.run)
+
+
 def test_without_its_outputs_a_run_is_trained_anew(make):
     start = make(checkpoints=[UPDATES])
     assert start()[0] == 0

@@ -52,12 +52,22 @@ def test_the_dense_run_of_the_respo_study(values):
         f"{ACTOR}.fsdp_config.param_offload": "False",
         f"{ROLLOUT}.tensor_model_parallel_size": "2",
         f"{ROLLOUT}.seed": "3",
+        f"{ROLLOUT}.temperature": "1.0",
+        f"{ROLLOUT}.top_p": "1.0",
+        # Order is what the mini-batches are made of.
+        "data.shuffle": "False",
+        f"{ACTOR}.shuffle": "False",
+        "trainer.v1.sampler.custom_sampler.name": "PromptOrder",
         "trainer.default_local_dir": "/results/s/m/respo/N8/seed3/verl/checkpoints",
         "trainer.experiment_name": "m-respo-N8-seed3",
         "data.train_files": "/results/s/m/respo/N8/seed3/verl/prompts.parquet",
     }.items() <= found.items()
     assert not any("overlong" in key or "megatron" in key for key in found)
     assert "+data.apply_chat_template_kwargs.enable_thinking" not in found
+
+
+def test_the_temperature_is_the_studys(values):
+    assert values(temperature=0.8)[f"{ROLLOUT}.temperature"] == "0.8"
 
 
 def test_n_decides_what_is_counted_in_rollout_batches(values):

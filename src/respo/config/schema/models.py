@@ -263,6 +263,12 @@ class VerlResources(Resources):
     keep_last: Positive = Field(
         default=1, description="states kept to continue from while the run is trained"
     )
+    silent_minutes: PositiveFloat = Field(
+        default=30.0, description="a trainer without any output for so long hangs, and is killed"
+    )
+    stuck_minutes: PositiveFloat = Field(
+        default=240.0, description="and so does one without a policy update for so long"
+    )
     verl_overrides: VerlOverrides = Field(
         default=[], description="further options of verl (Hydra) that only place the work"
     )

@@ -30,7 +30,11 @@ class Optimizer(Strict):
     """AdamW at a constant learning rate."""
 
     learning_rate: PositiveFloat = Field(description="constant after the warm-up")
-    warmup_updates: int = Field(ge=0, description="updates of linear warm-up; 0 for none")
+    warmup_updates: int = Field(
+        ge=0,
+        description="updates of linear warm-up; 0 for none; "
+        "with verl as many whole rollout batches",
+    )
     betas: Annotated[
         list[Annotated[float, Field(ge=0, lt=1)]], Field(min_length=2, max_length=2)
     ] = Field(description="decay of the two moments")

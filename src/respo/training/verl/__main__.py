@@ -6,8 +6,9 @@ at the end, with the meaning that they have in local training: ``metrics.parquet
 ``branches.parquet`` and, last, ``train.json``. Checkpoints for evaluation appear in
 RUN/checkpoints while it trains; verl's own, in RUN/verl, are deleted at the end.
 
-- A trainer that has written neither an update nor any output for --silent-minutes, or no update for
-  --stuck-minutes, hangs: its stacks are written to RUN/stacks, and it is killed.
+- A trainer that has written neither an update nor any output for `silent_minutes` of the model's
+  resources, or no update for `stuck_minutes`, hangs: its stacks are written to RUN/stacks, and it
+  is killed. The options of that name go before the file.
 - SIGTERM and SIGINT are passed on to the trainer, which has --grace-seconds to end.
 - RUN/.lock refuses a second trainer of the same run, on another node too.
 """
@@ -113,8 +114,12 @@ def main() -> None:
         help="where verl reports to as well; can be given again",
     )
     Limits.add_arguments(parser)
+    parser.set_defaults(silent_minutes=None, stuck_minutes=None)
     options = parser.parse_args()
     job = load_job(options)
+    for name in ("silent_minutes", "stuck_minutes"):
+        if getattr(options, name) is None:
+            setattr(options, name, getattr(job.model.resources, name))
     with only_trainer(job.run):
         if is_finished(job):
             print(f"{job.run}: is trained already", file=sys.stderr)

@@ -65,7 +65,7 @@ class Limits:
             ("stuck-minutes", 240.0),
             ("grace-seconds", 60.0),
         ):
-            text = f"see above; default {default:g}"
+            text = f"see above (default {default:g})"
             parser.add_argument(f"--{name}", type=_positive, default=default, help=text)
 
     @classmethod
