@@ -276,10 +276,11 @@ def run_command(tmp_path):
 
 
 def test_setting_up_names_the_environments(run_command):
-    assert run_command().stderr.split("envs/ENVIRONMENT.lock: ")[1].split() == sorted(ENVIRONMENTS)
+    shown = run_command().stderr.split("make .venv-ENVIRONMENT: ")[1].split()
+    assert shown == [*sorted(ENVIRONMENTS), "verl-cpu"]
     done = run_command("setup", "verl")
     assert done.returncode == 1
-    assert "there are: local verl-fsdp verl-megatron vllm" in done.stderr
+    assert "there are: local verl-fsdp verl-megatron vllm verl-cpu" in done.stderr
 
 
 @pytest.mark.parametrize(
