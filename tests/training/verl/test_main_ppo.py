@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.verl, pytest.mark.filterwarnings("ignore")]
 if importlib.util.find_spec("verl") is None or importlib.util.find_spec("vllm") is None:
     pytest.skip("verl or vLLM is not installed", allow_module_level=True)
 
-UPDATES, STALENESS, PROMPTS, GROUP = 16, 2, 4, 4
+UPDATES, STALENESS, PROMPTS, GROUP = 10, 2, 4, 4
 MODEL = "qwen3-1.7b-base"
 
 
@@ -102,7 +102,7 @@ def test_a_killed_run_is_resumed_and_ends_at_its_last_update(tmp_path, start):
     checkpoints = run / "verl" / "checkpoints"
     saved = checkpoints / "latest_checkpointed_iteration.txt"
     with log.open("w") as output:
-        # Killed in one of the first of eight rollout batches, after the checkpoint of the first.
+        # Killed in one of the first of five rollout batches, after the checkpoint of the first.
         process = start(output)
         while logged(run) < 3 and process.poll() is None:
             time.sleep(0.05)
