@@ -12,8 +12,8 @@ from pydantic import Field
 
 from respo.cli import UserError
 from respo.config import Run, load_data_config, load_settings, load_study
-from respo.config.load import validate
 from respo.config.schema import Strict
+from respo.config.validate import validate
 
 CONFIG = Path(__file__).parents[2] / "config"
 

@@ -4,17 +4,19 @@ A message names the file, the key, the value and what is allowed. All problems o
 once.
 """
 
-import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import NoneType
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
-
-from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from typing import Any, TypeVar
 
 from respo.cli import UserError
+from respo.config.checks import (
+    check_models,
+    check_names,
+    check_options,
+    check_prompts,
+    check_runs,
+)
 from respo.config.schema import (
     NAME_PATTERN,
     Benchmark,
@@ -34,9 +36,9 @@ from respo.config.schema import (
     Union,
     VerlModel,
     VllmModel,
-    impossible_options,
 )
-from respo.config.study import BASELINE, RESERVED_COLUMN, RESERVED_FOLDERS, ResolvedStudy
+from respo.config.study import ResolvedStudy
+from respo.config.validate import suggestion, text_for_number, validate
 from respo.config.yaml import NUMBER, read_yaml
 
 M = TypeVar("M", bound=Strict)
@@ -98,15 +100,15 @@ def load_study(
         datasets=load(Dataset, "datasets", data | _train_data(study, path)),
         benchmarks=load(Benchmark, "benchmarks", _places(study, "benchmarks", path)),
     )
-    _check_names(resolved, path)
-    _check_models(resolved, path)
-    _check_runs(resolved, path)
+    check_names(resolved, path)
+    check_models(resolved, path)
+    check_runs(resolved, path)
     files = {
         "methods": method_files(config, own_methods),
         "models": _yaml_files(config / "models"),
     }
-    _check_options(resolved, files, path)
-    _check_prompts(resolved, path)
+    check_options(resolved, files, path)
+    check_prompts(resolved, path)
     for name, place in data.items():
         if not isinstance(resolved.datasets[name], Chain):
             raise UserError(
@@ -235,88 +237,6 @@ def load_data_config(path: Path) -> Chain | Rows | Union:
     return validate(kind, read_yaml(path), path)
 
 
-def _check_names(resolved: ResolvedStudy, path: Path) -> None:
-    for name in resolved.models:
-        if name in RESERVED_FOLDERS:
-            raise UserError(f"{path}: models: {name!r} is a folder of every study; rename it")
-    if RESERVED_COLUMN in resolved.benchmarks:
-        raise UserError(f"{path}: benchmarks: {RESERVED_COLUMN!r} is the macro average; rename it")
-    if BASELINE in resolved.methods:
-        raise UserError(f"{path}: methods: {BASELINE!r} stands for models as they come; rename it")
-
-
-def _check_models(resolved: ResolvedStudy, path: Path) -> None:
-    """Refuse runs of models that cannot be trained."""
-    for name in resolved.trained_models():
-        if isinstance(resolved.models[name], VllmModel):
-            raise UserError(
-                f"{path}: models: {name!r} has backend vllm, which is evaluated only; name it "
-                f"under baselines"
-            )
-
-
-def _check_runs(resolved: ResolvedStudy, path: Path) -> None:
-    runs = resolved.runs()
-    twice = [run for i, run in enumerate(runs) if run in runs[:i]]
-    if twice:
-        raise UserError(
-            f"{path}: extra_runs: {twice[0].name} stands twice or is in the grid; keep one"
-        )
-
-
-def _check_options(resolved: ResolvedStudy, known: dict[str, dict[str, Path]], path: Path) -> None:
-    """Refuse options that a model cannot be trained with or that would do nothing."""
-    idle: set[Path] = set()
-    active: set[Path] = set()
-    for run in resolved.runs():
-        training = resolved.training(run)
-        files = {
-            known[kind][name]: getattr(resolved, kind)[name].model_dump()
-            for kind, name in resolved.levels(run)
-        }
-        files[path] = resolved.study.model_dump(exclude_unset=True)
-
-        def source(option: str, files: dict[Path, dict[str, Any]] = files) -> Path:
-            return next((f for f, keys in files.items() if keys.get(option) is not None), path)
-
-        model = resolved.models[run.model]
-        assert not isinstance(model, VllmModel)  # refused before
-        for option, reason in impossible_options(model, training, run.staleness).items():
-            raise UserError(f"{source(option)}: {option}: {reason} (model {run.model!r})")
-        file = source("overlong_factor")
-        if files[file].get("overlong_factor") is not None:
-            (active if training.overlong_buffer else idle).add(file)
-    for file in sorted(idle - active):
-        raise UserError(
-            f"{file}: overlong_factor: does nothing, since overlong_buffer is 0 in its runs; "
-            f"set overlong_buffer or leave the factor out"
-        )
-
-
-def _check_prompts(resolved: ResolvedStudy, path: Path) -> None:
-    """Refuse generated prompts that no model could take; shorter ones of a set still train.
-
-    How long the rows of files are is seen when they are read.
-    """
-    for model_name, model in resolved.local_models().items():
-        limit = model.max_prompt_tokens
-        lengths = {
-            f"benchmarks: {name}": benchmark.prompt_tokens()[1]
-            for name, benchmark in resolved.benchmarks.items()
-            if isinstance(benchmark, Chain)
-        } | {
-            f"data {name}": data.prompt_tokens()[0]
-            for name, data in resolved.datasets.items()
-            if isinstance(data, Chain)
-        }
-        for what, tokens in lengths.items():
-            if tokens > limit:
-                raise UserError(
-                    f"{path}: {what}: prompts of {tokens} tokens are longer than "
-                    f"max_prompt_tokens {limit} of model {model_name!r}; raise it"
-                )
-
-
 def _with_all_parameters(method: Method, path: Path) -> Method:
     """Check the parameters and fill in the defaults: what a file leaves out is still told."""
     # Imported here: torch takes seconds to load, and most commands do not need it.
@@ -324,7 +244,7 @@ def _with_all_parameters(method: Method, path: Path) -> Method:
 
     for name, value in method.parameters.items():
         if isinstance(value, str) and NUMBER.fullmatch(value):
-            raise UserError(f"{path}: parameters.{name}: {_text_for_number(value)}")
+            raise UserError(f"{path}: parameters.{name}: {text_for_number(value)}")
     try:
         known = objectives.objective_names()
     except ValueError as error:  # a file of the user's own
@@ -343,107 +263,5 @@ def _named(known: dict[str, Path], name: str, where: str, folder: Path) -> Path:
         return known[name]
     raise UserError(
         f"{where}: {name!r} is not a file of {folder}; there are {', '.join(known) or 'none'}"
-        + _suggestion(name, known)
+        + suggestion(name, known)
     )
-
-
-def _suggestion(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-def validate(kind: type[M], data: dict[str, Any], path: Path | str) -> M:
-    """Build a model from plain data.
-
-    Args:
-        kind: a model, or a union of models that one key tells apart.
-        data: keys and values.
-        path: where they stand, for messages.
-
-    Raises:
-        UserError: one line per problem: file, key, value, what is allowed.
-    """
-    try:
-        return TypeAdapter(kind).validate_python(data)
-    except ValidationError as error:
-        lines = [f"{path}: {_describe(kind, problem)}" for problem in error.errors()]
-        raise UserError("\n       ".join(lines)) from None
-
-
-def _describe(kind: Any, problem: ErrorDetails) -> str:
-    keys, model = _place(kind, problem["loc"])
-    key, value = ".".join(keys), problem["input"]
-    message = problem["msg"].removeprefix("Value error, ")
-    match problem["type"]:
-        case "extra_forbidden":
-            known = list(model.model_fields)
-            hint = _suggestion(keys[-1], known)
-            return f"{key}: unknown key{hint}; allowed: {', '.join(known)}"
-        case "missing":
-            return f"{key}: is missing; add the key"
-        case "union_tag_not_found" | "union_tag_invalid" as fault:
-            tag = problem["ctx"]["discriminator"].strip("'")
-            key = ".".join([*keys, tag])
-            if fault == "union_tag_not_found":
-                return f"{key}: is missing; add the key"
-            return (
-                f"{key}: {problem['ctx']['tag']!r} is not allowed: input should be "
-                f"{problem['ctx']['expected_tags']}"
-            )
-        case "value_error":
-            # Messages of the validators name key and value themselves.
-            return f"{key}: {message}" if key else message
-        case "float_type" | "int_type" if isinstance(value, str) and NUMBER.fullmatch(value):
-            return f"{key}: {_text_for_number(value)}"
-        case _:
-            return f"{key}: {value!r} is not allowed: {message[0].lower()}{message[1:]}"
-
-
-def _text_for_number(value: str) -> str:
-    number = re.sub(r"^([-+]?\d+)[eE]", r"\1.0e", value)
-    number = re.sub(r"[eE](\d)", r"e+\1", number)
-    return (
-        f"{value!r} is text to YAML, not a number; write it unquoted, and an exponent after a "
-        f"point and with a sign: {number}"
-    )
-
-
-def _place(kind: Any, location: tuple[int | str, ...]) -> tuple[list[str], Any]:
-    """Return the keys of a location and the model that the last one is in."""
-    keys: list[str] = []
-    model = None
-    for part in location:
-        kind = _bare(kind)
-        models = models_in(kind)
-        if get_origin(kind) not in (dict, list) and len(models) > 1:
-            # Pydantic names the variant of a union as if it were a key.
-            kind = next(variant for variant in models if part in _tags(variant))
-            continue
-        keys.append(str(part))
-        if get_origin(kind) in (dict, list):
-            kind = get_args(kind)[-1]
-        elif models:
-            model = models[0]
-            kind = model.model_fields[str(part)].annotation if part in model.model_fields else None
-    return keys, model
-
-
-def _bare(kind: Any) -> Any:
-    """Return an annotation without its metadata and without None."""
-    if get_origin(kind) is Annotated:
-        return _bare(get_args(kind)[0])
-    options = [option for option in get_args(kind) if option is not NoneType]
-    return _bare(options[0]) if NoneType in get_args(kind) and len(options) == 1 else kind
-
-
-def models_in(annotation: Any) -> list[type[BaseModel]]:
-    """Return the models that an annotation names: several for a union of them."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for argument in get_args(annotation) for model in models_in(argument)]
-
-
-def _tags(model: type[BaseModel]) -> set[Any]:
-    """Return the values that tell a model from the others of its union."""
-    literals = [field.annotation for field in model.model_fields.values()]
-    return {value for kind in literals if get_origin(kind) is Literal for value in get_args(kind)}

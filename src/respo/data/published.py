@@ -26,8 +26,8 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from respo.cli import UserError, command
-from respo.config.load import validate
 from respo.config.schema import Checkpoint, PublishedConfig
+from respo.config.validate import validate
 from respo.config.yaml import read_yaml
 from respo.data.hub import fetch_model
 from respo.files import environment, read_json, write_json

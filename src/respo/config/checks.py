@@ -1,0 +1,92 @@
+"""What the files of a study must have in common, beyond what each of them says by itself."""
+
+from pathlib import Path
+from typing import Any
+
+from respo.cli import UserError
+from respo.config.schema import Chain, VllmModel, impossible_options
+from respo.config.study import BASELINE, RESERVED_COLUMN, RESERVED_FOLDERS, ResolvedStudy
+
+
+def check_names(resolved: ResolvedStudy, path: Path) -> None:
+    """Refuse names that stand for something else in a results folder."""
+    for name in resolved.models:
+        if name in RESERVED_FOLDERS:
+            raise UserError(f"{path}: models: {name!r} is a folder of every study; rename it")
+    if RESERVED_COLUMN in resolved.benchmarks:
+        raise UserError(f"{path}: benchmarks: {RESERVED_COLUMN!r} is the macro average; rename it")
+    if BASELINE in resolved.methods:
+        raise UserError(f"{path}: methods: {BASELINE!r} stands for models as they come; rename it")
+
+
+def check_models(resolved: ResolvedStudy, path: Path) -> None:
+    """Refuse runs of models that cannot be trained."""
+    for name in resolved.trained_models():
+        if isinstance(resolved.models[name], VllmModel):
+            raise UserError(
+                f"{path}: models: {name!r} has backend vllm, which is evaluated only; name it "
+                f"under baselines"
+            )
+
+
+def check_runs(resolved: ResolvedStudy, path: Path) -> None:
+    """Refuse runs that stand twice."""
+    runs = resolved.runs()
+    twice = [run for i, run in enumerate(runs) if run in runs[:i]]
+    if twice:
+        raise UserError(
+            f"{path}: extra_runs: {twice[0].name} stands twice or is in the grid; keep one"
+        )
+
+
+def check_options(resolved: ResolvedStudy, known: dict[str, dict[str, Path]], path: Path) -> None:
+    """Refuse options that a model cannot be trained with or that would do nothing."""
+    idle: set[Path] = set()
+    active: set[Path] = set()
+    for run in resolved.runs():
+        training = resolved.training(run)
+        files = {
+            known[kind][name]: getattr(resolved, kind)[name].model_dump()
+            for kind, name in resolved.levels(run)
+        }
+        files[path] = resolved.study.model_dump(exclude_unset=True)
+
+        def source(option: str, files: dict[Path, dict[str, Any]] = files) -> Path:
+            return next((f for f, keys in files.items() if keys.get(option) is not None), path)
+
+        model = resolved.models[run.model]
+        assert not isinstance(model, VllmModel)  # refused before
+        for option, reason in impossible_options(model, training, run.staleness).items():
+            raise UserError(f"{source(option)}: {option}: {reason} (model {run.model!r})")
+        file = source("overlong_factor")
+        if files[file].get("overlong_factor") is not None:
+            (active if training.overlong_buffer else idle).add(file)
+    for file in sorted(idle - active):
+        raise UserError(
+            f"{file}: overlong_factor: does nothing, since overlong_buffer is 0 in its runs; "
+            f"set overlong_buffer or leave the factor out"
+        )
+
+
+def check_prompts(resolved: ResolvedStudy, path: Path) -> None:
+    """Refuse generated prompts that no model could take; shorter ones of a set still train.
+
+    How long the rows of files are is seen when they are read.
+    """
+    for model_name, model in resolved.local_models().items():
+        limit = model.max_prompt_tokens
+        lengths = {
+            f"benchmarks: {name}": benchmark.prompt_tokens()[1]
+            for name, benchmark in resolved.benchmarks.items()
+            if isinstance(benchmark, Chain)
+        } | {
+            f"data {name}": data.prompt_tokens()[0]
+            for name, data in resolved.datasets.items()
+            if isinstance(data, Chain)
+        }
+        for what, tokens in lengths.items():
+            if tokens > limit:
+                raise UserError(
+                    f"{path}: {what}: prompts of {tokens} tokens are longer than "
+                    f"max_prompt_tokens {limit} of model {model_name!r}; raise it"
+                )
