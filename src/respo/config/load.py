@@ -1,13 +1,9 @@
-"""From YAML files to validated objects; every problem becomes one message.
-
-A message names the file, the key, the value and what is allowed. All problems of a file are told at
-once.
-"""
+"""The YAML files of `config` and of a results folder, read into validated objects."""
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from respo.cli import UserError
 from respo.config.checks import (
@@ -31,7 +27,6 @@ from respo.config.schema import (
     Rows,
     RunConfig,
     Settings,
-    Strict,
     Study,
     Union,
     VerlModel,
@@ -40,8 +35,6 @@ from respo.config.schema import (
 from respo.config.study import ResolvedStudy
 from respo.config.validate import suggestion, text_for_number, validate
 from respo.config.yaml import NUMBER, read_yaml
-
-M = TypeVar("M", bound=Strict)
 
 
 def load_settings(path: Path, overrides: dict[str, Any]) -> Settings:
