@@ -163,7 +163,7 @@ def test_a_study_on_a_cpu(tmp_path, project, start):
     assert json.loads((baseline / "cell.json").read_text())["responses"] == PROBLEMS * SAMPLES
     table = (results / "tables" / "respo" / "table1.md").read_text()
     rows = [line.split("|")[1:4] for line in table.splitlines() if line.startswith("| ")]
-    assert [[cell.strip() for cell in row] for row in rows[1:4]] == [
+    assert [[cell.strip() for cell in row] for row in rows[2:5]] == [
         ["dense", "", "as it comes"],
         ["dense", "2", "ReSPO"],
         ["mixture", "2", "ReSPO + R3"],
