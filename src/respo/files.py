@@ -12,7 +12,7 @@ import os
 import platform
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from respo.cli import UserError
 
 METADATA_KEY = b"respo"
+BATCH_ROWS = 64  # held at a time by those who need not hold a whole file
 
 
 @contextmanager
@@ -99,6 +100,22 @@ def write_parquet(path: Path, table: pa.Table, made_from: dict[str, Any]) -> Non
         pq.write_table(table.replace_schema_metadata(metadata), temporary, write_page_checksum=True)
 
 
+@contextmanager
+def parquet_writer(
+    path: Path, schema: pa.Schema, made_from: dict[str, Any]
+) -> Iterator[Callable[[pa.Table], None]]:
+    """Give a function that appends a table, at least one row group, to what will be ``path``.
+
+    The file appears under its name when all went well, as with `write_parquet`.
+    """
+    schema = schema.with_metadata({METADATA_KEY: json.dumps(made_from, sort_keys=True).encode()})
+    with (
+        atomic_path(path) as temporary,
+        pq.ParquetWriter(temporary, schema, write_page_checksum=True) as writer,
+    ):
+        yield lambda table: writer.write_table(table.cast(schema))
+
+
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a table, ``columns`` of it when given.
 
@@ -106,16 +123,46 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         UserError: the file is missing, damaged, lacks a column or has a broken provenance; the text
             says which.
     """
+    with _open_parquet(path) as file:
+        missing = [name for name in columns or () if name not in file.schema_arrow.names]
+        if missing:
+            raise UserError(
+                f"{path}: column {missing[0]!r} is missing; "
+                f"there are {', '.join(file.schema_arrow.names)}"
+            )
+        table = file.read(columns=columns)
+        table.validate(full=True)
+    return table
+
+
+def parquet_batches(path: Path, columns: Container[str]) -> Iterator[pa.RecordBatch]:
+    """Read those of the ``columns`` that are there, some rows at a time.
+
+    Raises:
+        UserError: as `read_parquet`, but damage is noticed only where it stands.
+    """
+    with _open_parquet(path) as file:
+        names = [name for name in file.schema_arrow.names if name in columns]
+        for batch in file.iter_batches(BATCH_ROWS, columns=names, use_threads=False):
+            batch.validate(full=True)
+            yield batch
+
+
+def parquet_made_from(path: Path) -> dict[str, Any]:
+    """Return the provenance of a file, which may be empty; errors as in `read_parquet`."""
+    with _open_parquet(path) as file:
+        return _provenance(file.schema_arrow.metadata)
+
+
+@contextmanager
+def _open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            missing = [name for name in columns or () if name not in file.schema_arrow.names]
-            if missing:
-                raise UserError(
-                    f"{path}: column {missing[0]!r} is missing; "
-                    f"there are {', '.join(file.schema_arrow.names)}"
-                )
-            table = file.read(columns=columns)
-            table.validate(full=True)
+        # A buffer: or a whole column of a row group would be in memory.
+        with pq.ParquetFile(
+            path, page_checksum_verification=True, buffer_size=1 << 20, pre_buffer=False
+        ) as file:
+            _provenance(file.schema_arrow.metadata)
+            yield file
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -123,11 +170,8 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         raise UserError(
             f"{path}: not a readable Parquet file ({reason}). Delete it and start again."
         ) from None
-    try:
-        made_from(table)
     except ValueError as error:
         raise UserError(f"{path}: {error}. Delete it and start again.") from None
-    return table
 
 
 def made_from(table: pa.Table) -> dict[str, Any]:
@@ -136,7 +180,11 @@ def made_from(table: pa.Table) -> dict[str, Any]:
     Raises:
         ValueError: it is broken, which cannot be in a table of `read_parquet`.
     """
-    text = (table.schema.metadata or {}).get(METADATA_KEY, b"{}")
+    return _provenance(table.schema.metadata)
+
+
+def _provenance(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
+    text = (metadata or {}).get(METADATA_KEY, b"{}")
     try:
         provenance = json.loads(text)
     except (ValueError, RecursionError) as error:

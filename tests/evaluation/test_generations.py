@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from respo.cli import UserError
-from respo.evaluation.generations import Generation, read_generations
+from respo.evaluation.generations import Generation, Generations
 from respo.files import write_parquet
 
 ROW = {"problem_id": "p", "answer": "3", "response": "r"}
@@ -32,13 +32,13 @@ def test_own_file(tmp_path: Path) -> None:
     }
     path = tmp_path / "generations.parquet"
     write_parquet(path, pa.table(columns), {"checkpoint": "abc"})
-    generations, made_from = read_generations(path)
-    assert generations == [
+    generations = Generations(path)
+    assert list(generations) == [
         Generation("a", 0, "2", "x", 4, False),
         Generation("a", 1, "2", "", 0, False),
         Generation("b", 0, "3", "z", 5, True),
     ]
-    assert made_from == {"checkpoint": "abc"}
+    assert generations.made_from == {"checkpoint": "abc"}
 
 
 def test_one_row_per_problem(tmp_path: Path) -> None:
@@ -48,14 +48,14 @@ def test_one_row_per_problem(tmp_path: Path) -> None:
         {"problem": "second?", "answer": "8", "responses": ["c"]},
         {"problem": "first?", "answer": "7", "responses": ["d"]},
     )
-    generations, made_from = read_generations(path)
+    generations = Generations(path)
     assert [(g.problem_id, g.sample, g.answer, g.response) for g in generations] == [
         ("0", 0, "7", "a"),
         ("0", 1, "7", "b"),
         ("1", 0, "8", "c"),
         ("0", 2, "7", "d"),
     ]
-    assert made_from == {}
+    assert generations.made_from == {}
     assert {(g.response_tokens, g.truncated) for g in generations} == {(None, None)}
 
 
@@ -63,8 +63,7 @@ def test_one_row_per_problem_with_lengths_as_parquet(tmp_path: Path) -> None:
     row = {"id": 60, "answer": "7", "responses": ["a", "b"]}
     row |= {"response_tokens": [1, 2], "truncated": [False, True]}
     pq.write_table(pa.Table.from_pylist([row]), tmp_path / "g.parquet")
-    generations, _ = read_generations(tmp_path / "g.parquet")
-    assert generations == [
+    assert list(Generations(tmp_path / "g.parquet")) == [
         Generation("60", 0, "7", "a", 1, False),
         Generation("60", 1, "7", "b", 2, True),
     ]
@@ -72,7 +71,7 @@ def test_one_row_per_problem_with_lengths_as_parquet(tmp_path: Path) -> None:
 
 def test_samples_are_numbered_in_order(tmp_path: Path) -> None:
     path = jsonl(tmp_path, *({"prompt": p, "answer": "1", "response": p} for p in "abab"))
-    assert [(g.problem_id, g.sample) for g in read_generations(path)[0]] == [
+    assert [(g.problem_id, g.sample) for g in Generations(path)] == [
         ("0", 0),
         ("1", 0),
         ("0", 1),
@@ -86,7 +85,7 @@ def test_odd_characters(tmp_path: Path) -> None:
     text = json.dumps(ROW | {"response": "a\u2028b\x00"}, ensure_ascii=False)
     half = json.dumps(ROW | {"response": "\ud800"})
     path.write_bytes(text.encode() + b"\r\n" + half.encode())
-    assert [g.response for g in read_generations(path)[0]] == ["a\u2028b\x00", "?"]
+    assert [g.response for g in Generations(path)] == ["a\u2028b\x00", "?"]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +129,7 @@ def test_odd_characters(tmp_path: Path) -> None:
 def test_bad_rows(tmp_path: Path, rows: list, message: str) -> None:
     path = jsonl(tmp_path, *rows)
     with pytest.raises(UserError, match=message) as caught:
-        read_generations(path)
+        list(Generations(path))
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -154,20 +153,20 @@ def test_bad_bytes(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "g.jsonl"
     path.write_bytes(content)
     with pytest.raises(UserError, match=message) as caught:
-        read_generations(path)
+        list(Generations(path))
     assert str(path) in str(caught.value)
 
 
 def test_bad_files(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"g\.jsonl: no such file"):
-        read_generations(tmp_path / "g.jsonl")
+        list(Generations(tmp_path / "g.jsonl"))
     with pytest.raises(UserError, match=r"g\.parquet: no such file"):
-        read_generations(tmp_path / "g.parquet")
+        list(Generations(tmp_path / "g.parquet"))
     with pytest.raises(UserError, match=r"g\.csv: the name must end in \.parquet or \.jsonl"):
-        read_generations(tmp_path / "g.csv")
+        list(Generations(tmp_path / "g.csv"))
     (tmp_path / "g.parquet").write_text("no Parquet")
     with pytest.raises(UserError, match=r"g\.parquet: not a readable Parquet file"):
-        read_generations(tmp_path / "g.parquet")
+        list(Generations(tmp_path / "g.parquet"))
 
 
 def test_truncated_parquet(tmp_path: Path) -> None:
@@ -179,11 +178,29 @@ def test_truncated_parquet(tmp_path: Path) -> None:
         with pytest.raises(
             UserError, match=r"g\.parquet: not a readable .*Delete it and start again\.$"
         ):
-            read_generations(path)
+            list(Generations(path))
 
 
 def test_bad_row_of_parquet_is_named(tmp_path: Path) -> None:
     path = tmp_path / "g.parquet"
     pq.write_table(pa.Table.from_pylist([ROW, {**ROW, "answer": None}]), path)
     with pytest.raises(UserError, match=r"g\.parquet: row 2: column 'answer' is empty"):
-        read_generations(path)
+        list(Generations(path))
+
+
+def test_can_be_read_again_and_in_any_order_of_samples(tmp_path: Path) -> None:
+    path = jsonl(tmp_path, *({**ROW, "sample": sample} for sample in (2, 0, 5, 1, 3)))
+    generations = Generations(path)
+    assert [g.sample for g in generations] == [2, 0, 5, 1, 3]
+    assert list(generations) == list(generations)
+    for again in (0, 1, 2, 3, 5):
+        path = jsonl(tmp_path, *({**ROW, "sample": n} for n in (2, 0, 5, 1, 3, again)))
+        with pytest.raises(UserError, match=f"line 6: sample {again} of problem 'p' stands twice"):
+            list(Generations(path))
+
+
+def test_many_rows_of_parquet_are_numbered_through(tmp_path: Path) -> None:
+    rows = [{**ROW, "sample": sample} for sample in range(200)]
+    pq.write_table(pa.Table.from_pylist([*rows, rows[7]]), tmp_path / "g.parquet")
+    with pytest.raises(UserError, match=r"row 201: sample 7 of problem 'p' stands twice"):
+        list(Generations(tmp_path / "g.parquet"))

@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,6 @@ import pytest
 
 from respo.evaluation.score import _Progress, _summary, main
 from respo.files import made_from, read_parquet, sha256_of, write_parquet
-from respo.rewards.workers import Verdict
 
 SHARED = Path(os.environ.get("RESPO_SHARED", Path(__file__).parents[3] / "shared"))
 
@@ -45,22 +45,24 @@ def test_math_verify(
             "sample": sample,
             "correct": correct,
             "extracted": extracted,
+            "boxed": boxed,
             "status": status,
             "response_tokens": tokens,
             "truncated": truncated,
             "answer": answer,
         }
-        for problem, sample, correct, extracted, status, tokens, truncated, answer in [
-            ("half", 0, True, r"\frac{1}{2}", "ok", None, None, r"\frac{1}{2}"),
-            ("half", 1, True, r"\frac{1}{2}", "ok", None, None, r"\frac{1}{2}"),
-            ("three", 0, False, None, "unparsed", 2, None, "3"),
-            ("three", 1, False, None, "timeout", None, True, "3"),
+        for problem, sample, correct, extracted, boxed, status, tokens, truncated, answer in [
+            ("half", 0, True, r"\frac{1}{2}", "0.5", "ok", None, None, r"\frac{1}{2}"),
+            ("half", 1, True, r"\frac{1}{2}", r"\frac{1}{2}", "ok", None, None, r"\frac{1}{2}"),
+            ("three", 0, False, None, None, "unparsed", 2, None, "3"),
+            ("three", 1, False, None, "9^{9^9}", "timeout", None, True, "3"),
         ]
     ]
     assert [str(field.type) for field in table.schema] == [
         "string",
         "int32",
         "bool",
+        "string",
         "string",
         "string",
         "int32",
@@ -160,7 +162,9 @@ def test_bad_input_is_one_message_before_any_work(
     pq.write_table(broken, tmp_path / "meta.parquet")
     (tmp_path / "d.jsonl").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("respo.evaluation.score.WorkerPool", None)  # would fail if it came so far
+    monkeypatch.setattr(
+        "respo.evaluation.verifiers.WorkerPool", None
+    )  # would fail if it came so far
     before = sorted(tmp_path.iterdir())
     with pytest.raises(SystemExit) as caught:
         score(monkeypatch, *arguments)
@@ -206,21 +210,22 @@ def test_missing_math_verify_is_one_message(
 
 
 def test_progress_shows_an_estimate(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = _Progress()
-    progress(1, 10)
+    progress = _Progress(total=10)
+    progress(1, 5)
     assert capsys.readouterr().err == ""  # sooner than five seconds
     progress.start -= 6
     progress.last -= 6
-    progress(2, 10)
+    progress.before = 1
+    progress(1, 5)
     # 2 in 6 seconds: the other 8 need 24.
     assert capsys.readouterr().err == "scored 2 of 10, about 24 s left\n"
-    progress(3, 10)
+    progress(3, 5)
     assert capsys.readouterr().err == ""
 
 
 def test_summary_names_failures_if_there_are_any() -> None:
-    verdicts = [Verdict(True, "1", "ok"), Verdict(False, None, "failed")]
-    assert _summary(verdicts, 2.04) == (
+    count = Counter(correct=1, ok=1, failed=1)
+    assert _summary(2, count, 2.04) == (
         "2 scored, 1 correct, 0 unparsed, 0 timed out, 1 failed, 2.0 s"
     )
 

@@ -16,15 +16,15 @@ Parquet (.parquet) or JSON lines (.jsonl), one row per response or one row per p
 Other columns are ignored.
 """
 
+import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from respo.cli import UserError
-from respo.files import made_from, read_parquet
+from respo.files import parquet_batches, parquet_made_from
 
 FORMATS = (".parquet", ".jsonl")
 COLUMNS = (
@@ -44,52 +44,95 @@ class Generation(NamedTuple):
     truncated: bool | None
 
 
-def read_generations(path: Path) -> tuple[list[Generation], dict[str, Any]]:
-    """Read all responses, in the order of the file, and the file's provenance (may be empty).
+class Generations:
+    """The responses of a file, in its order, read anew by each iteration and never held at once.
+
+    What stays in memory is one batch of rows, and a few words for each problem.
+
+    Attributes:
+        path: the file.
+        made_from: its provenance, may be empty.
 
     Raises:
-        UserError: the file is missing or damaged, a column is missing, a value is missing or of the
-            wrong kind, a sample stands there twice or only some are numbered; the text names file,
-            row and column.
+        UserError: when opened, the file is missing, damaged or empty; during an iteration, a column
+            is missing, a value is missing or of the wrong kind, a sample stands there twice or only
+            some are numbered; the text names file, row and column.
     """
-    if path.suffix == ".parquet":
-        table = read_parquet(path)
-        wanted = [name for name in table.column_names if name in COLUMNS]
-        rows = [
-            (f"{path}: row {number}", row)
-            for number, row in enumerate(table.select(wanted).to_pylist(), start=1)
-        ]
-        provenance = made_from(table)
-    elif path.suffix == ".jsonl":
-        rows, provenance = list(_json_lines(path)), {}
-    else:
-        raise UserError(f"{path}: the name must end in {' or '.join(FORMATS)}")
-    if not rows:
-        raise UserError(f"{path}: holds no responses")
-    reader = _Reader(path, columns=list(rows[0][1]))
-    return [generation for where, row in rows for generation in reader.read(where, row)], provenance
+
+    def __init__(self, path: Path) -> None:
+        if path.suffix not in FORMATS:
+            raise UserError(f"{path}: the name must end in {' or '.join(FORMATS)}")
+        self.path = path
+        self.made_from = parquet_made_from(path) if path.suffix == ".parquet" else {}
+
+    def __iter__(self) -> Iterator[Generation]:
+        reader = None
+        for where, row in self._rows():
+            reader = reader or _Reader(self.path, columns=list(row))
+            yield from reader.read(where, row)
+        if not reader:
+            raise UserError(f"{self.path}: holds no responses")
+
+    def _rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield each row after the words that say where it stands."""
+        if self.path.suffix == ".jsonl":
+            yield from _json_lines(self.path)
+            return
+        number = 0
+        for batch in parquet_batches(self.path, COLUMNS):
+            for row in batch.to_pylist():
+                number += 1
+                yield f"{self.path}: row {number}", row
 
 
 def _json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
-        lines = path.read_bytes().split(b"\n")
+        file = path.open("rb")
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    if lines[0].startswith(b"\xef\xbb\xbf"):
-        raise UserError(
-            f"{path}: line 1 begins with a byte-order mark; save the file as UTF-8 without one"
-        )
-    if not lines[-1].strip():
-        lines.pop()  # what follows the last line break
-    for number, line in enumerate(lines, start=1):
-        where = f"{path}: line {number}"
-        try:
-            row = json.loads(line.decode())
-        except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or nested endlessly
-            raise UserError(f"{where} is not JSON ({error})") from None
-        if not isinstance(row, dict):
-            raise UserError(f"{where} is not a JSON object with one key per column")
-        yield where, row
+    with file:
+        for number, line in enumerate(file, start=1):
+            where = f"{path}: line {number}"
+            if number == 1 and line.startswith(b"\xef\xbb\xbf"):
+                raise UserError(
+                    f"{where} begins with a byte-order mark; save the file as UTF-8 without one"
+                )
+            if not line.strip() and not line.endswith(b"\n"):
+                return  # what follows the last line break
+            try:
+                row = json.loads(line.decode())
+            except (
+                ValueError,
+                RecursionError,
+            ) as error:  # not UTF-8, not JSON, or nested endlessly
+                raise UserError(f"{where} is not JSON ({error})") from None
+            if not isinstance(row, dict):
+                raise UserError(f"{where} is not a JSON object with one key per column")
+            yield where, row
+
+
+class _Seen:
+    """Numbers that were there; those from 0 on without a gap cost no memory."""
+
+    __slots__ = ("ahead", "first_missing")
+
+    def __init__(self) -> None:
+        self.first_missing = 0
+        self.ahead: set[int] | None = None
+
+    def add(self, number: int) -> bool:
+        """Return whether the number is new."""
+        if number < self.first_missing or (self.ahead and number in self.ahead):
+            return False
+        if number > self.first_missing:
+            self.ahead = self.ahead or set()
+            self.ahead.add(number)
+            return True
+        self.first_missing += 1
+        while self.ahead and self.first_missing in self.ahead:
+            self.ahead.remove(self.first_missing)
+            self.first_missing += 1
+        return True
 
 
 @dataclass
@@ -98,10 +141,9 @@ class _Reader:
 
     path: Path
     columns: list[str]
-    names: dict[str, str] = field(default_factory=dict)  # text of a problem -> its name
+    names: dict[bytes, str] = field(default_factory=dict)  # hash of a problem's text -> its name
     golds: dict[str, str] = field(default_factory=dict)
-    count: Counter[str] = field(default_factory=Counter)
-    seen: set[tuple[str, int]] = field(default_factory=set)
+    seen: dict[str, _Seen] = field(default_factory=dict)
     numbered: bool | None = None  # whether the first response has a sample
 
     def __post_init__(self) -> None:
@@ -140,18 +182,19 @@ class _Reader:
                     f"{where}: column 'sample' is {'empty' if self.numbered else 'filled'}, but "
                     f"not in the rows before; number all responses or none"
                 )
-            number = self.count[problem] if sample is None else sample
-            if (problem, number) in self.seen:
+            seen = self.seen.setdefault(problem, _Seen())
+            number = seen.first_missing if sample is None else sample
+            if not seen.add(number):
                 raise UserError(f"{where}: sample {number} of problem {problem!r} stands twice")
-            self.seen.add((problem, number))
-            self.count[problem] += 1
             yield Generation(problem, number, answer, response, tokens, truncated)
 
     def _problem(self, where: str, row: dict[str, Any]) -> str:
         if self.id:
             return _text(where, row, self.id, or_number=True)
         assert self.text is not None
-        return self.names.setdefault(_text(where, row, self.text), str(len(self.names)))
+        text = _text(where, row, self.text)
+        key = hashlib.blake2b(text.encode(), digest_size=16).digest()
+        return self.names.setdefault(key, str(len(self.names)))
 
     def _samples(
         self, where: str, row: dict[str, Any]

@@ -5,9 +5,13 @@ Reads the generations of this project or of any other one:
 {columns}
 
 Writes one row per response, in the order of the input: problem_id, sample, correct, extracted (what
-was taken for the answer), status (ok, unparsed, timeout, failed), response_tokens, truncated,
-answer. A response whose status is not ok counts as wrong. A Parquet file also says what it was made
-from: verifier and version, hash of the generations, packages.
+was taken for the answer, cut to 300 characters), boxed (the last box in the last 100 characters,
+for the majority vote; empty with the verifier 'code'), status (ok, unparsed, timeout, failed),
+response_tokens, truncated, answer. A response whose status is not ok counts as wrong. A Parquet
+file also says what it was made from: verifier and version, hash of the generations, packages.
+
+The file is read through once before the work, so that an error in it is found at once, and then in
+batches: the memory does not depend on the number of responses.
 """
 
 import argparse
@@ -16,7 +20,8 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -25,10 +30,11 @@ import pyarrow as pa
 
 from respo.cli import UserError, command
 from respo.evaluation import generations as reading
-from respo.evaluation.generations import FORMATS, Generation, read_generations
-from respo.files import environment, sha256_of, write_parquet, write_text
+from respo.evaluation.generations import FORMATS, Generation, Generations
+from respo.evaluation.verifiers import VERIFIERS, Options, Verifier, open_verifier
+from respo.files import atomic_path, parquet_writer, sha256_of
 from respo.rewards import boxed_answer
-from respo.rewards.workers import MEMORY_MB, SECONDS, Verdict, WorkerError, WorkerPool
+from respo.rewards.workers import MEMORY_MB, SECONDS, Verdict
 
 SCHEMA = pa.schema(
     [
@@ -36,12 +42,17 @@ SCHEMA = pa.schema(
         ("sample", pa.int32()),
         ("correct", pa.bool_()),
         ("extracted", pa.string()),
+        ("boxed", pa.string()),
         ("status", pa.string()),
         ("response_tokens", pa.int32()),
         ("truncated", pa.bool_()),
         ("answer", pa.string()),
     ]
 )
+BATCH_RESPONSES = 4096
+BATCH_CHARACTERS = 1 << 25
+
+Row = dict[str, Any]
 
 
 @command
@@ -50,83 +61,101 @@ def main() -> None:
     options = _parse()
     start = time.monotonic()
     _check_output(options.out, options.generations)
-    generations, provenance = read_generations(options.generations)
-    made_from: dict[str, Any] = {
+    generations = Generations(options.generations)
+    total = sum(1 for _ in generations)  # whatever is wrong with the file is found here
+    settings = Options(
+        options.workers, options.timeout, options.memory_mb, options.tests, options.unsandboxed
+    )
+    count: Counter[str] = Counter()
+    with open_verifier(options.verifier, settings) as verifier:
+        made_from = _made_from(options, generations, verifier)
+        with _writer(options.out, made_from) as write:
+            progress = _Progress(total)
+            for batch in _batches(generations):
+                verdicts = verifier.check(batch, progress)
+                write(_rows(batch, verdicts, vote=options.verifier != "code"))
+                count.update(verdict.status for verdict in verdicts)
+                count["correct"] += sum(verdict.correct for verdict in verdicts)
+                progress.before += len(batch)
+    print(_summary(total, count, time.monotonic() - start))
+
+
+def _made_from(
+    options: argparse.Namespace, generations: Generations, verifier: Verifier
+) -> dict[str, Any]:
+    return {
         "generations_sha256": sha256_of(options.generations),
-        "generations": provenance,
+        "generations": generations.made_from,
+        "verifier": {"name": options.verifier, "version": verifier.version},
+        "environment": verifier.environment,
+        **({"limits": verifier.limits} if verifier.limits else {}),
     }
-    if options.verifier == "strict_box":
-        verdicts = [_strict_box(generation) for generation in generations]
-        made_from["environment"] = environment()
-        version = made_from["environment"]["respo"]
-    else:
-        verdicts = _math_verify(generations, options)
-        made_from["environment"] = environment("math-verify", "latex2sympy2_extended", "sympy")
-        version = made_from["environment"]["math-verify"]
-        made_from["limits"] = {"seconds": options.timeout, "memory_mb": options.memory_mb}
-    made_from["verifier"] = {"name": options.verifier, "version": version}
-
-    write_scores(options.out, generations, verdicts, made_from)
-    print(_summary(verdicts, time.monotonic() - start))
 
 
-def write_scores(
-    path: Path,
-    generations: Sequence[Generation],
-    verdicts: Sequence[Verdict],
-    made_from: dict[str, Any],
-) -> None:
-    """Write one row per response; ``made_from`` goes into Parquet files only."""
-    rows = [
-        {**verdict._asdict(), **generation._asdict()}
+def _batches(generations: Generations) -> Iterator[list[Generation]]:
+    batch: list[Generation] = []
+    characters = 0
+    for generation in generations:
+        batch.append(generation)
+        characters += len(generation.response)
+        if len(batch) == BATCH_RESPONSES or characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+def _rows(generations: Sequence[Generation], verdicts: Sequence[Verdict], vote: bool) -> list[Row]:
+    return [
+        {
+            **generation._asdict(),
+            **verdict._asdict(),
+            "boxed": boxed_answer(generation.response) if vote else None,
+        }
         for generation, verdict in zip(generations, verdicts, strict=True)
     ]
+
+
+@contextmanager
+def _writer(path: Path, made_from: dict[str, Any]) -> Iterator[Callable[[list[Row]], None]]:
+    """Give a function that appends rows; ``made_from`` goes into Parquet files only."""
     if path.suffix == ".parquet":
-        write_parquet(path, pa.Table.from_pylist(rows, schema=SCHEMA), made_from)
-    else:
-        write_text(
-            path,
-            "".join(json.dumps({name: row[name] for name in SCHEMA.names}) + "\n" for row in rows),
+        with parquet_writer(path, SCHEMA, made_from) as append:
+            yield lambda rows: append(pa.Table.from_pylist(rows, schema=SCHEMA))
+        return
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        yield lambda rows: file.writelines(
+            json.dumps({name: row[name] for name in SCHEMA.names}) + "\n" for row in rows
         )
 
 
-def _strict_box(generation: Generation) -> Verdict:
-    boxed = boxed_answer(generation.response)
-    return Verdict(boxed == generation.answer, boxed, "unparsed" if boxed is None else "ok")
-
-
-def _math_verify(generations: Sequence[Generation], options: argparse.Namespace) -> list[Verdict]:
-    pairs = [(generation.answer, generation.response) for generation in generations]
-    try:
-        with WorkerPool(
-            options.workers, seconds=options.timeout, memory_mb=options.memory_mb
-        ) as pool:
-            return pool.check(pairs, _Progress())
-    except WorkerError as error:
-        raise UserError(str(error)) from None
-
-
 class _Progress:
-    """Says every five seconds how far the work is, nothing if it is done sooner."""
+    """Says every five seconds how far the work is, nothing if it is done sooner.
 
-    def __init__(self, interval: float = 5.0) -> None:
-        self.interval = interval
+    Called with the responses that are finished since ``before`` of all ``total`` were.
+    """
+
+    def __init__(self, total: int, interval: float = 5.0) -> None:
+        self.total, self.interval, self.before = total, interval, 0
         self.start = self.last = time.monotonic()
 
-    def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now - self.last >= self.interval and done < total:
+    def __call__(self, done: int, _: int) -> None:
+        now, done = time.monotonic(), self.before + done
+        if now - self.last >= self.interval and done < self.total:
             self.last = now
-            left = (now - self.start) / done * (total - done)
-            print(f"scored {done} of {total}, about {left:.0f} s left", file=sys.stderr, flush=True)
+            left = (now - self.start) / done * (self.total - done)
+            print(
+                f"scored {done} of {self.total}, about {left:.0f} s left",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
-def _summary(verdicts: Sequence[Verdict], seconds: float) -> str:
-    status = Counter(verdict.status for verdict in verdicts)
-    failed = f", {status['failed']} failed" if status["failed"] else ""
+def _summary(total: int, count: Counter[str], seconds: float) -> str:
+    failed = f", {count['failed']} failed" if count["failed"] else ""
     return (
-        f"{len(verdicts)} scored, {sum(verdict.correct for verdict in verdicts)} correct, "
-        f"{status['unparsed']} unparsed, {status['timeout']} timed out{failed}, {seconds:.1f} s"
+        f"{total} scored, {count['correct']} correct, "
+        f"{count['unparsed']} unparsed, {count['timeout']} timed out{failed}, {seconds:.1f} s"
     )
 
 
@@ -156,27 +185,31 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="scores, .parquet or .jsonl")
     parser.add_argument(
         "--verifier",
-        choices=("math_verify", "strict_box"),
+        choices=VERIFIERS,
         default="math_verify",
-        help="math_verify: mathematical equivalence (default); "
-        "strict_box: the last box in the last 100 characters equals the answer as text",
+        help="; ".join(f"{name}: {meaning}" for name, meaning in VERIFIERS.items()),
     )
-    math_verify = parser.add_argument_group("options of math_verify")
-    add = math_verify.add_argument
+    workers = parser.add_argument_group("options of math_verify and code")
+    add = workers.add_argument
     add("--workers", type=_at_least(int, 1), help="processes (default: one per processor)")
     add(
         "--timeout",
         type=_at_least(float, 0.1),
-        default=SECONDS,
         metavar="SECONDS",
-        help="limit of one response (default %(default)s)",
+        help=f"limit of one response (default {SECONDS:g}) or one test of a program (default 6)",
     )
     add(
         "--memory-mb",
         type=_at_least(int, 256),
-        default=MEMORY_MB,
         metavar="M",
-        help="limit of a process (default %(default)s)",
+        help=f"limit of a process (default for math_verify {MEMORY_MB})",
+    )
+    code = parser.add_argument_group("options of code")
+    code.add_argument("--tests", type=Path, help="the benchmark's problems, with column 'tests'")
+    code.add_argument(
+        "--unsandboxed",
+        action="store_true",
+        help="run programs that a model wrote with all rights of yours",
     )
     return parser.parse_args()
 
