@@ -1,0 +1,162 @@
+"""Verdicts on many programs, several at a time."""
+
+import os
+import sys
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from types import TracebackType
+
+from respo.rewards.code.compare import same_output, same_value
+from respo.rewards.code.find import find_sandbox
+from respo.rewards.code.inside.runner import Task
+from respo.rewards.code.kinds import TEMPORARY_BYTES, UNSANDBOXED, Kind
+from respo.rewards.code.problem import Problem, read_problem
+from respo.rewards.code.process import SandboxProcess
+from respo.rewards.code.program import last_program
+from respo.rewards.workers import Pair, Verdict
+
+SECONDS = 6.0  # for one test (LiveCodeBench)
+MEMORY_MB = 2048  # for a process, and for all of a program together
+OUTPUT_BYTES = 16 << 20
+PROCESSES = 16
+_EXTRACTED = 300  # characters
+_STATUS = {"timeout": "timeout", "memory": "failed", "output": "failed", "died": "failed"}
+
+
+class CodePool:
+    """Judges programs, each in a sandbox of its own; usable from any thread.
+
+    Args:
+        workers: programs at a time; default: the processors this process may use.
+        seconds: wall-clock limit of one test.
+        memory_mb: limit of the address space of each process of a program, and of what all of them
+            have in use.
+        unsandboxed: run the programs with no sandbox, with all rights of this process.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        seconds: float = SECONDS,
+        memory_mb: int = MEMORY_MB,
+        unsandboxed: bool = False,
+    ) -> None:
+        self.size = len(os.sched_getaffinity(0)) if workers is None else workers
+        self.seconds, self.memory_mb = seconds, memory_mb
+        if self.size < 1 or not 0 < seconds < float("inf") or memory_mb < 256:
+            raise ValueError(
+                "a pool needs at least one worker, a finite time above 0 seconds and at least "
+                f"256 MB, not {self.size}, {seconds} and {memory_mb}"
+            )
+        self._free = threading.Semaphore(self.size)
+        self._unsandboxed = unsandboxed
+        if unsandboxed:
+            warnings.warn(
+                "programs that a model wrote run without a sandbox, with all rights of this user",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    @property
+    def sandbox(self) -> str:
+        """The kind of sandbox and the Python that programs run on, for the record.
+
+        Raises:
+            WorkerError: as `check`.
+        """
+        return f"{self._kind().name}, Python {sys.version.split()[0]}"
+
+    def check(
+        self, pairs: Sequence[Pair], progress: Callable[[int, int], None] | None = None
+    ) -> list[Verdict]:
+        """Judge the program of each response. Equal pairs are judged once.
+
+        Args:
+            pairs: the tests of the problem (see `respo.rewards.code.problem`), and the response.
+            progress: called with (finished pairs, all pairs) after each program.
+
+        Returns:
+            One verdict per pair, in the order of ``pairs``. Its status is ``ok`` (a program was
+            judged), ``unparsed`` (there is none), ``timeout`` or ``failed`` (too much memory or
+            output). What it extracted is the program, cut to 300 characters.
+
+        Raises:
+            WorkerError: there is no sandbox, or one does not start; the text says why.
+            ValueError: tests that are none.
+        """
+        kind = self._kind()
+        count = Counter(pairs)
+        verdicts: dict[Pair, Verdict] = {}
+        done = 0
+        with ThreadPoolExecutor(self.size) as threads:
+            jobs: dict[Future[Verdict], Pair] = {
+                threads.submit(self._judge, kind, pair): pair for pair in count
+            }
+            try:
+                for job in as_completed(jobs):
+                    verdicts[jobs[job]] = job.result()
+                    done += count[jobs[job]]
+                    if progress:
+                        progress(done, len(pairs))
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                raise
+        return [verdicts[pair] for pair in pairs]
+
+    def close(self) -> None:
+        """Do nothing: between two calls of `check` there are no processes."""
+
+    def __enter__(self) -> "CodePool":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _kind(self) -> Kind:
+        return UNSANDBOXED if self._unsandboxed else find_sandbox()
+
+    def _judge(self, kind: Kind, pair: Pair) -> Verdict:
+        problem, program = read_problem(pair[0]), last_program(pair[1])
+        if program is None:
+            return Verdict(correct=False, extracted=None, status="unparsed")
+        with self._free:
+            correct, status = judge(kind, problem, program, self.seconds, self.memory_mb)
+        return Verdict(correct=correct, extracted=program[:_EXTRACTED], status=status)
+
+
+def judge(
+    kind: Kind, problem: Problem, program: str, seconds: float, memory_mb: int
+) -> tuple[bool, str]:
+    """Run a program on the tests of a problem up to the first that it fails.
+
+    Returns:
+        Whether it passes all, and the status of the verdict.
+
+    Raises:
+        WorkerError: the sandbox does not start.
+    """
+    task = Task(
+        program=program,
+        function=problem.function,
+        memory=memory_mb << 20,
+        file=TEMPORARY_BYTES,
+        output=OUTPUT_BYTES,
+        seconds=seconds,
+        processes=PROCESSES,
+    )
+    same = same_value if problem.function else same_output
+    with SandboxProcess(kind.command(), task) as sandbox:
+        for case in problem.cases:
+            reply = sandbox.ask(case.input, seconds)
+            if reply.status != "ok" or not same(case.output, reply.output):
+                return False, _STATUS.get(reply.status, "ok")
+    return True, "ok"
