@@ -8,15 +8,21 @@ than it is.
 The draws depend only on the seed, the position of the benchmark in the list and its number of
 problems. Two methods on the same benchmarks therefore see the same draws, which is what makes the
 difference of their replicates a paired contrast: give their problems in the same order.
+
+A replicate's mean needs only how often each problem was drawn. Draws are therefore counted once
+for all methods, and one product of matrices gives the replicates of all of them.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-_CHUNK = 500  # replicates drawn at a time: 500 x 674 indices take 3 MB, 10,000 would take 54
+_CHUNK = 2**16  # indices drawn at a time: half a megabyte stays in cache, 10,000 x 674 take 54
+# Exact differences are multiples of 1 / (problems x samples x seeds); what is smaller is rounding.
+_ROUNDING = 1e-12
 
 
 class Bootstrap(NamedTuple):
@@ -44,7 +50,11 @@ class Bootstrap(NamedTuple):
 
 
 class Contrast(NamedTuple):
-    """Difference of two methods with its percentile interval, by benchmark and macro average."""
+    """Difference of two methods with its percentile interval, by benchmark and macro average.
+
+    Among many contrasts, as many as 1 - level of those without a difference count as resolved: an
+    interval speaks for its own contrast alone.
+    """
 
     difference_J: np.ndarray
     low_J: np.ndarray
@@ -52,6 +62,16 @@ class Contrast(NamedTuple):
     macro_difference: float
     macro_low: float
     macro_high: float
+
+    @property
+    def resolved_J(self) -> np.ndarray:
+        """Whether the interval leaves out 0: these problems suffice to tell the two apart."""
+        return (self.low_J > _ROUNDING) | (self.high_J < -_ROUNDING)
+
+    @property
+    def macro_resolved(self) -> bool:
+        """Whether the macro average's interval leaves out 0."""
+        return self.macro_low > _ROUNDING or self.macro_high < -_ROUNDING
 
 
 def cluster_bootstrap(
@@ -68,34 +88,41 @@ def cluster_bootstrap(
         ValueError: no benchmark, one without problems or with a value that is not finite, or fewer
             than 2 replicates.
     """
-    means = [np.asarray(mean_P, dtype=np.float64) for mean_P in problem_means_by_benchmark]
-    if not means or any(mean_P.ndim != 1 or not mean_P.size for mean_P in means):
-        raise ValueError("the bootstrap needs for each benchmark one mean per problem")
-    if not all(np.isfinite(mean_P).all() for mean_P in means):
-        raise ValueError("the bootstrap needs finite means: a problem without samples has none")
+    return cluster_bootstraps([problem_means_by_benchmark], replicates, seed)[0]
+
+
+def cluster_bootstraps(
+    rows: Sequence[Sequence[ArrayLike]], replicates: int = 10_000, seed: int = 0
+) -> list[Bootstrap]:
+    """Bootstrap many methods at once, each as `cluster_bootstrap` does and on the same draws.
+
+    The results are those of one call per method up to rounding (1e-12), much faster.
+
+    Args:
+        rows: for each method what `cluster_bootstrap` takes.
+        replicates: R.
+        seed: with the same seed the same draws.
+
+    Raises:
+        ValueError: as for `cluster_bootstrap`; or the rows differ in their number of benchmarks.
+    """
+    means = [_checked(row) for row in rows]
+    if len({len(row) for row in means}) > 1:
+        raise ValueError("rows that are bootstrapped together need the same benchmarks")
     if replicates < 2:
         raise ValueError(f"the bootstrap needs at least 2 replicates, not {replicates}")
-    replicates_RJ = np.stack(
-        [
-            np.concatenate(
-                [
-                    mean_P[index_RP].mean(axis=1)
-                    for index_RP in _draws(seed, position, mean_P.size, replicates)
-                ]
-            )
-            for position, mean_P in enumerate(means)
-        ],
-        axis=1,
-    )
-    mean_J = np.array([mean_P.mean() for mean_P in means])
-    return Bootstrap(
-        tuple(mean_P.size for mean_P in means),
-        seed,
-        mean_J,
-        float(mean_J.mean()),
-        replicates_RJ,
-        replicates_RJ.mean(axis=1),
-    )
+    replicates_by_row = [np.empty((replicates, len(row))) for row in means]
+    for position, column in enumerate(zip(*means, strict=True)):
+        for problems in {mean_P.size for mean_P in column}:
+            same = [index for index, mean_P in enumerate(column) if mean_P.size == problems]
+            mean_PM = np.stack([column[index] for index in same], axis=1)
+            replicates_RM = _replicates(mean_PM, _draws(seed, position, problems, replicates))
+            for index, replicates_R in zip(same, replicates_RM.T, strict=True):
+                replicates_by_row[index][:, position] = replicates_R
+    return [
+        _bootstrap(row, seed, replicates_RJ)
+        for row, replicates_RJ in zip(means, replicates_by_row, strict=True)
+    ]
 
 
 def paired_contrast(first: Bootstrap, second: Bootstrap, level: float = 0.95) -> Contrast:
@@ -127,9 +154,56 @@ def paired_contrast(first: Bootstrap, second: Bootstrap, level: float = 0.95) ->
     )
 
 
+def pairwise_contrasts(
+    bootstraps: Sequence[Bootstrap], level: float = 0.95
+) -> Iterator[tuple[int, int, Contrast]]:
+    """Compare each method with each later one: yield both positions and first minus second.
+
+    Raises:
+        ValueError: as for `paired_contrast`.
+    """
+    for first, second in combinations(range(len(bootstraps)), 2):
+        yield first, second, paired_contrast(bootstraps[first], bootstraps[second], level)
+
+
+def _checked(problem_means_by_benchmark: Sequence[ArrayLike]) -> list[np.ndarray]:
+    means = [np.asarray(mean_P, dtype=np.float64) for mean_P in problem_means_by_benchmark]
+    if not means or any(mean_P.ndim != 1 or not mean_P.size for mean_P in means):
+        raise ValueError("the bootstrap needs for each benchmark one mean per problem")
+    if not all(np.isfinite(mean_P).all() for mean_P in means):
+        raise ValueError("the bootstrap needs finite means: a problem without samples has none")
+    return means
+
+
+def _bootstrap(means: list[np.ndarray], seed: int, replicates_RJ: np.ndarray) -> Bootstrap:
+    mean_J = np.array([mean_P.mean() for mean_P in means])
+    return Bootstrap(
+        tuple(mean_P.size for mean_P in means),
+        seed,
+        mean_J,
+        float(mean_J.mean()),
+        replicates_RJ,
+        replicates_RJ.mean(axis=1),
+    )
+
+
+def _replicates(mean_PM: np.ndarray, draws: Iterator[np.ndarray]) -> np.ndarray:
+    """Return the replicates of M methods on one benchmark, shape (R, M)."""
+    return np.concatenate([_counts(index_RP) @ mean_PM for index_RP in draws]) / len(mean_PM)
+
+
+def _counts(index_RP: np.ndarray) -> np.ndarray:
+    """Return how often each replicate draws each problem, shape (R, P), as float64 for BLAS."""
+    rows, problems = index_RP.shape
+    cell_RP = index_RP + problems * np.arange(rows)[:, np.newaxis]
+    count_RP = np.bincount(cell_RP.ravel(), minlength=rows * problems).reshape(rows, problems)
+    return count_RP.astype(np.float64)
+
+
 def _draws(seed: int, position: int, problems: int, replicates: int) -> Iterator[np.ndarray]:
     """Yield indices of problems, a chunk of replicates at a time."""
     generator = np.random.default_rng([seed, position, problems])
-    for start in range(0, replicates, _CHUNK):
-        rows = min(_CHUNK, replicates - start)
+    chunk = max(1, _CHUNK // problems)
+    for start in range(0, replicates, chunk):
+        rows = min(chunk, replicates - start)
         yield generator.integers(problems, size=(rows, problems))
