@@ -1,18 +1,22 @@
 """The rewards of training: +1 for a response that its verifier finds right, -1 for any other.
 
-`strict_box` is the rule of the ReSPO study, `math_verify` (mathematical equivalence) that of MASPO.
-What Math-Verify cannot read, or what takes too long or too much memory, is not right. Its verdicts
-are those of the evaluation: the same function, in the same killable processes, in the same limits.
+`strict_box` is the rule of the ReSPO study, `math_verify` (mathematical equivalence) that of MASPO;
+`choice` compares the letter that a response chooses, `code` runs its program in a sandbox.
+What Math-Verify cannot read, or what takes too long or too much memory, is not right. The verdicts
+are those of the evaluation: the same functions, in the same killable processes, in the same limits.
 """
 
 import atexit
 import threading
 from collections.abc import Callable, Sequence
 from queue import LifoQueue
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from respo.rewards.strict_box import strict_box
 from respo.rewards.workers import MEMORY_MB, SECONDS, Pair, Verdict, WorkerPool
+
+if TYPE_CHECKING:
+    from respo.rewards.code import CodePool
 
 # Processes that compare answers for one trainer; trainers run side by side.
 WORKERS = 4
@@ -85,12 +89,21 @@ shared_checkers = Shared(Checkers)
 shared_pool = Shared(lambda: WorkerPool(WORKERS))
 
 
+def _code_pool() -> "CodePool":
+    from respo.rewards.code import CodePool  # where it is wanted only: it is for Linux
+
+    return CodePool(WORKERS)
+
+
+shared_code_pool = Shared(_code_pool)
+
+
 def training_reward(verifier: str, gold: str, response: str) -> float:
     """Return the reward of one response, +1.0 or -1.0; may be called by many threads at a time.
 
     Args:
-        verifier: `strict_box` or `math_verify`.
-        gold: the answer.
+        verifier: `strict_box`, `math_verify`, `choice` or `code`.
+        gold: the answer; of a code problem its tests (see `respo.rewards.code.problem`).
         response: the text.
 
     Raises:
@@ -101,7 +114,15 @@ def training_reward(verifier: str, gold: str, response: str) -> float:
         return strict_box(response, gold)
     if verifier == "math_verify":
         return _sign(shared_checkers().check(gold, response))
-    raise ValueError(f"verifier: {verifier!r} is neither strict_box nor math_verify")
+    if verifier == "choice":
+        from respo.rewards.choice import choice_letter
+
+        return 1.0 if choice_letter(response) == gold else -1.0
+    if verifier == "code":
+        return _sign(shared_code_pool().check([(gold, response)])[0])
+    raise ValueError(
+        f"verifier: {verifier!r} is none of strict_box, math_verify, choice and code"
+    )
 
 
 def training_rewards(verifier: str, pairs: Sequence[Pair]) -> list[float]:
@@ -113,6 +134,8 @@ def training_rewards(verifier: str, pairs: Sequence[Pair]) -> list[float]:
     """
     if verifier == "math_verify":
         return [_sign(verdict) for verdict in shared_pool().check(pairs)]
+    if verifier == "code":
+        return [_sign(verdict) for verdict in shared_code_pool().check(pairs)]
     return [training_reward(verifier, *pair) for pair in pairs]
 
 

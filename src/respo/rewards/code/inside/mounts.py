@@ -5,7 +5,7 @@ makes them so), and has none afterwards.
 """
 
 # pathlib takes long to import.
-# ruff: noqa: PTH
+# ruff: noqa: PTH102, PTH103, PTH106, PTH112, PTH120, PTH123, PTH211
 
 import ctypes
 import os

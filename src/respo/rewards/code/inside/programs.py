@@ -1,7 +1,7 @@
 """Executing a program in this process, which is a fork made for it alone."""
 
 # pathlib takes long to import; the streams stay open.
-# ruff: noqa: PTH, SIM115
+# ruff: noqa: PTH123, SIM115
 
 import atexit
 import importlib

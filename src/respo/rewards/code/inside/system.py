@@ -1,7 +1,7 @@
 """Calls of the C library that Python does not offer."""
 
 # pathlib takes long to import.
-# ruff: noqa: PTH
+# ruff: noqa: PTH123
 
 import ctypes
 import os
