@@ -162,9 +162,9 @@ def test_every_configuration_file_has_its_text():
     assert len(texts) == 1 + 1 + 3 + 1 + len(resolved.runs())
     run = texts["results/tiny/qwen3-tiny/gspo/N16/seed2/config.yaml"]()
     assert {"seed: 2", "staleness: 16", "objective_code: code of gspo"} <= set(run.splitlines())
-    # Labels and samples are no part of what the rows depend on.
+    # Of what a benchmark has beside its rows, they depend on the version alone.
     rows = texts["results/tiny/data/held_out/chain-hard.yaml"]()
-    assert rows == "source: chain\noperators:\n- 7\n- 8\nrows: 256\nseed: 103\n"
+    assert rows == "source: chain\noperators:\n- 7\n- 8\nrows: 256\nseed: 103\nversion: 1\n"
 
 
 @pytest.mark.parametrize("name", ["../tiny", "a/b", "", "-x"])
@@ -384,7 +384,9 @@ def test_a_run_depends_on_where_its_rows_are(config):
     texts = resolved.config_texts(config, lambda _: "")
     assert "label" not in yaml.safe_load(texts[str(config / "data/held_out/chain-easy.yaml")]())
     (config / "c.yaml").write_text(texts[str(config / "data/train/mine.yaml")]())
-    assert load_data_config(config / "c.yaml") == data
+    assert load_data_config(config / "c.yaml") == (data, None)
+    (config / "c.yaml").write_text(texts[str(config / "data/held_out/chain-easy.yaml")]())
+    assert load_data_config(config / "c.yaml")[1] == 1
 
 
 def test_demonstrations_need_generated_prompts(config):

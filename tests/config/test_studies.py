@@ -176,7 +176,7 @@ def test_the_training_of_respo():
         assert training.optimizer.warmup_updates // run.staleness == int(0.05 * steps)
     evaluation = study.study.evaluation
     assert (evaluation.temperature, evaluation.top_p) == (1.0, 0.7)
-    assert study.response_limit(DENSE) == study.response_limit(MIXTURE) == 16384
+    assert study.sampling("aime24", DENSE) == study.sampling("aime24", MIXTURE) == (1.0, 0.7, 16384)
 
 
 @pytest.mark.parametrize(

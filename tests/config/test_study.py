@@ -27,7 +27,10 @@ def config(tmp_path):
 
 
 def change(config, **changes):
-    path = config / "studies" / "tiny.yaml"
+    edit(config / "studies" / "tiny.yaml", **changes)
+
+
+def edit(path, **changes):
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changes))
 
 
@@ -124,10 +127,15 @@ def test_a_study_chooses_samples_and_response_limit(config):
     resolved = load_study(config, "tiny")
     assert resolved.samples("chain-easy") == 64
     assert resolved.samples("chain-hard") == resolved.benchmarks["chain-hard"].samples
-    assert resolved.response_limit(DENSE) == 9
+    assert resolved.sampling("chain-hard", DENSE) == (1.0, 0.7, 9)
+    edit(config / "benchmarks" / "chain-hard.yaml", temperature=0.6, top_p=0.95)
+    edit(config / "benchmarks" / "chain-easy.yaml", max_response_tokens=7)
+    resolved = load_study(config, "tiny")
+    assert resolved.sampling("chain-hard", DENSE) == (0.6, 0.95, 9)
+    assert resolved.sampling("chain-easy", DENSE) == (1.0, 0.7, 7)
     change(config, evaluation=sampling)
     limit = resolved.models[DENSE].max_response_tokens
-    assert load_study(config, "tiny").response_limit(DENSE) == limit
+    assert load_study(config, "tiny").sampling("chain-hard", DENSE) == (0.6, 0.95, limit)
     change(config, evaluation=sampling | {"samples": {"aime25": 64}})
     assert "evaluation.samples: 'aime25' is not in benchmarks" in message(config)
 

@@ -220,7 +220,8 @@ def config_folder(tmp_path, hub):
     union = {"source": "union", "parts": [rows, {**other, "fields": rows["fields"]}]}
     (folder / "datasets" / "sums.yaml").write_text(yaml.safe_dump(union))
     (folder / "benchmarks" / "sums.yaml").write_text(
-        text.replace("a.jsonl, ", "") + "label: Sums\nsamples: 1\nverifier: strict_box\n"
+        text.replace("a.jsonl, ", "")
+        + "label: Sums\nversion: 1\nsamples: 1\nverifier: strict_box\n"
     )
 
 

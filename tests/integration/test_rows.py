@@ -80,6 +80,7 @@ def checkout(tmp_path_factory):
         fields={"id": "name", "prompt": "q", "answer": "gold"},
         rows=4,
         label="Mine",
+        version=1,
         samples=2,
         verifier="strict_box",
     )

@@ -87,7 +87,11 @@ def _resolved(study):
         datasets={"chain": chain},
         benchmarks={
             name: ChainBenchmark(
-                **chain.model_dump(), label=name.title(), samples=2, verifier="strict_box"
+                **chain.model_dump(),
+                label=name.title(),
+                version=1,
+                samples=2,
+                verifier="strict_box",
             )
             for name in study.benchmarks
         },

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from respo.cli import UserError, explain
 from respo.config import Run, load_settings, load_study, renew_outdated
-from respo.config.schema import Rows, Union, VerlModel, VllmModel
+from respo.config.schema import Published, VerlModel, VllmModel
 from respo.config.study import BASELINE
 from respo.files import check_writable
 from respo.locks import clear_stale_locks
@@ -197,7 +197,7 @@ def dataset_file(name):
 def local_files(wildcards):
     """The files of this machine that rows are read from."""
     kind = resolved.datasets if wildcards.side == "train" else resolved.benchmarks
-    if not isinstance(data := kind.get(wildcards.dataset), Rows | Union):
+    if not isinstance(data := kind.get(wildcards.dataset), Published):
         return []
     for path in data.local_files:
         if not path.is_file():
@@ -217,6 +217,17 @@ def model_memory(wildcards):
 def model_minutes(wildcards):
     """Longest wall time of a job that holds the model, minutes."""
     return resolved.models[wildcards.model].resources.minutes
+
+
+def sampling(key):
+    """A parameter: one of the values that decide how responses are sampled."""
+
+    def value(wildcards):
+        return getattr(
+            resolved.sampling(wildcards.benchmark, wildcards.model), key
+        )
+
+    return value
 
 
 def prompt_limit(wildcards):

@@ -49,10 +49,10 @@ rule generate_local:
             Path(output[0]).with_name(name) for name in ("scores.parquet", "cell.json")
         ],
         samples=lambda wildcards: resolved.samples(wildcards.benchmark),
-        temperature=study.evaluation.temperature,
-        top_p=study.evaluation.top_p,
+        temperature=sampling("temperature"),
+        top_p=sampling("top_p"),
         seed=study.evaluation.seed,
-        limit=lambda wildcards: resolved.response_limit(wildcards.model),
+        limit=sampling("max_response_tokens"),
         device=settings.device,
     message:
         "Generate {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} at {wildcards.checkpoint}: {wildcards.benchmark}"
@@ -92,10 +92,10 @@ rule generate_vllm:
             Path(output[0]).with_name(name) for name in ("scores.parquet", "cell.json")
         ],
         samples=lambda wildcards: resolved.samples(wildcards.benchmark),
-        temperature=study.evaluation.temperature,
-        top_p=study.evaluation.top_p,
+        temperature=sampling("temperature"),
+        top_p=sampling("top_p"),
         seed=study.evaluation.seed,
-        limit=lambda wildcards: resolved.response_limit(wildcards.model),
+        limit=sampling("max_response_tokens"),
         prompt_limit=prompt_limit,
         thinking=lambda wildcards: str(
             resolved.models[wildcards.model].thinking

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from respo.cli import UserError
-from respo.config.schema import Chain, VllmModel, impossible_options
+from respo.config.schema import Chain, VllmModel, impossible_options, verifiers_of
 from respo.config.study import BASELINE, RESERVED_COLUMN, RESERVED_FOLDERS, ResolvedStudy
 
 
@@ -37,6 +37,19 @@ def check_runs(resolved: ResolvedStudy, path: Path) -> None:
         raise UserError(
             f"{path}: extra_runs: {twice[0].name} stands twice or is in the grid; keep one"
         )
+
+
+def check_rewards(resolved: ResolvedStudy, path: Path) -> None:
+    """Refuse a reward that cannot judge responses to the prompts of a training set."""
+    reward = resolved.study.reward
+    for name in dict.fromkeys(resolved.train_data(run) for run in resolved.runs()):
+        known = verifiers_of(resolved.datasets[name])
+        if reward not in known:
+            raise UserError(
+                f"{path}: reward: {reward!r} does not fit the training set {name!r} of source "
+                f"{resolved.datasets[name].source}; write {' or '.join(known)}, or another "
+                f"train_data"
+            )
 
 
 def check_options(resolved: ResolvedStudy, known: dict[str, dict[str, Path]], path: Path) -> None:

@@ -11,6 +11,7 @@ from respo.config.checks import (
     check_names,
     check_options,
     check_prompts,
+    check_rewards,
     check_runs,
 )
 from respo.config.schema import (
@@ -23,12 +24,11 @@ from respo.config.schema import (
     LocalModel,
     Method,
     Model,
+    Published,
     PublishedConfig,
-    Rows,
     RunConfig,
     Settings,
     Study,
-    Union,
     VerlModel,
     VllmModel,
 )
@@ -96,6 +96,7 @@ def load_study(
     check_names(resolved, path)
     check_models(resolved, path)
     check_runs(resolved, path)
+    check_rewards(resolved, path)
     files = {
         "methods": method_files(config, own_methods),
         "models": _yaml_files(config / "models"),
@@ -224,10 +225,16 @@ def load_initial_config(path: Path) -> InitialConfig:
     return validate(InitialConfig, read_yaml(path), path)
 
 
-def load_data_config(path: Path) -> Chain | Rows | Union:
-    """Read the configuration of a training set or benchmark in a results folder."""
+def load_data_config(path: Path) -> tuple[Chain | Published, int | None]:
+    """Read the configuration of a training set or benchmark in a results folder.
+
+    Returns:
+        What the rows are, and the version of a benchmark.
+    """
     kind: Any = Dataset
-    return validate(kind, read_yaml(path), path)
+    values = read_yaml(path)
+    version = values.pop("version", None)
+    return validate(kind, values, path), version
 
 
 def _with_all_parameters(method: Method, path: Path) -> Method:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 from respo.config.schema import (
     Benchmark,
@@ -36,6 +37,14 @@ RESERVED_COLUMN = "macro"
 BASELINE = "baseline"
 
 OPTIONS = set(Overrides.model_fields)
+
+
+class Sampling(NamedTuple):
+    """How the responses of a model to a benchmark are sampled."""
+
+    temperature: float
+    top_p: float
+    max_response_tokens: int
 
 
 @dataclass(frozen=True)
@@ -94,10 +103,20 @@ class ResolvedStudy(Strict):
         """Return K, the number of responses to each problem."""
         return self.study.evaluation.samples.get(benchmark, self.benchmarks[benchmark].samples)
 
-    def response_limit(self, model: str) -> int:
-        """Return the longest response of an evaluation, tokens."""
-        own = self.models[model].max_response_tokens
-        return self.study.evaluation.max_response_tokens or own
+    def sampling(self, benchmark: str, model: str) -> Sampling:
+        """Return how responses are sampled: as the benchmark says, else the study, else the model.
+
+        Args:
+            benchmark: one of `benchmarks`.
+            model: one of `models`; of it only the response limit.
+        """
+        own, study = self.benchmarks[benchmark], self.study.evaluation
+        limit = own.max_response_tokens or study.max_response_tokens
+        return Sampling(
+            temperature=own.temperature or study.temperature,
+            top_p=own.top_p or study.top_p,
+            max_response_tokens=limit or self.models[model].max_response_tokens,
+        )
 
     def train_data(self, run: Run) -> str:
         """Return the name of a run's training set."""
@@ -201,7 +220,7 @@ class ResolvedStudy(Strict):
             return _canonical(self.run_config(run, code))
 
         def data_text(rows: Dataset) -> str:
-            return _canonical(rows, exclude=set(Column.model_fields))
+            return _canonical(rows, exclude=set(Column.model_fields) - {"version"})
 
         texts: dict[str, Callable[[], str]] = {"study.yaml": lambda: _canonical(self)}
         for side, known in (("train", self.datasets), ("held_out", self.benchmarks)):

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from respo.cli import UserError, command
 from respo.config import load_data_config
-from respo.config.schema import Chain, Rows, Union
+from respo.config.schema import Chain, Files, Published, Rows, Union
 from respo.data import chain
 from respo.data.hub import fetch
 from respo.data.rows import read_rows, read_union
@@ -32,7 +32,7 @@ def generated(config: Chain, *, held_out: bool) -> pa.Table:
     )
 
 
-def published(config: Rows | Union) -> tuple[pa.Table, dict[str, Any]]:
+def published(config: Published) -> tuple[pa.Table, dict[str, Any]]:
     """Read the rows of files: `id`, `prompt`, `answer`, and what they were made from.
 
     Raises:
@@ -42,8 +42,10 @@ def published(config: Rows | Union) -> tuple[pa.Table, dict[str, Any]]:
     found = [_files(part) for part in parts]
     if isinstance(config, Union):
         reading = read_union(config, [paths for paths, _ in found])
-    else:
+    elif isinstance(config, Rows):
         reading = read_rows(config, found[0][0])
+    else:
+        raise UserError(f"source {config.source} cannot be read yet")
     print("\n".join(reading.summary()))
     origins = [origin for _, origin in found]
     return reading.table(), {
@@ -55,7 +57,7 @@ def published(config: Rows | Union) -> tuple[pa.Table, dict[str, Any]]:
     }
 
 
-def _files(config: Rows) -> tuple[list[Path], dict[str, Any]]:
+def _files(config: Files) -> tuple[list[Path], dict[str, Any]]:
     """Return the files of a set of rows, downloaded if need be, and their commit and checksums."""
     commit = None
     if config.hub and config.revision and config.files:
@@ -80,9 +82,12 @@ def main() -> None:
         help="of the split of generated prompts; rows of files are as the files have them",
     )
     options = parser.parse_args()
-    config = load_data_config(options.config)
-    # No versions: the same rows make the same file, whose hash says what a run was trained on.
+    config, version = load_data_config(options.config)
+    # No versions of packages: the same rows make the same file, whose hash says what a run was
+    # trained on.
     made_from: dict[str, Any] = {"config_sha256": sha256_of(options.config)}
+    if version is not None:
+        made_from["version"] = version
     if isinstance(config, Chain):
         try:
             table = generated(config, held_out=options.side == "held_out")

@@ -12,16 +12,16 @@ from pathlib import Path
 
 from respo.cli import command
 from respo.config import ResolvedStudy, load_settings, load_study
-from respo.config.schema import Rows, Union, VerlModel, VllmModel
+from respo.config.schema import Files, Union, VerlModel, VllmModel
 from respo.data.hub import fetch, fetch_model
 from respo.files import sha256_of
 
 
-def _sets(resolved: ResolvedStudy) -> Iterator[Rows]:
-    """Yield the sets of rows that a study reads, those inside a union too."""
+def _sets(resolved: ResolvedStudy) -> Iterator[Files]:
+    """Yield the sets of files that a study reads, those inside a union too."""
     for data in [*resolved.datasets.values(), *resolved.benchmarks.values()]:
         for part in data.parts if isinstance(data, Union) else [data]:
-            if isinstance(part, Rows):
+            if isinstance(part, Files):
                 yield part
 
 

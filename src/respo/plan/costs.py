@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 from respo.config import ResolvedStudy, Run
 from respo.config.schema import (
-    Chain,
     Estimate,
     LocalModel,
     Model,
-    Rows,
     VerlModel,
 )
 
@@ -92,8 +90,8 @@ def evaluation_hours(resolved: ResolvedStudy, run: Run, benchmark: str) -> float
 
 def responses(resolved: ResolvedStudy, benchmark: str) -> int | None:
     """Return the number of responses to a benchmark, None if its file does not say the rows."""
-    rows: Chain | Rows = resolved.benchmarks[benchmark]
-    return rows.rows * resolved.samples(benchmark) if rows.rows else None
+    rows = resolved.benchmarks[benchmark].rows
+    return rows * resolved.samples(benchmark) if rows else None
 
 
 def model_costs(resolved: ResolvedStudy) -> list[ModelCosts]:
@@ -149,10 +147,12 @@ def evaluation_gpus(model: Model) -> int:
 
 def generations_gb(resolved: ResolvedStudy) -> float:
     """Return the disk of all responses to benchmarks if each were as long as it may be."""
-    number = sum(responses(resolved, name) or 0 for name in resolved.study.benchmarks)
     tokens = sum(
-        len(resolved.checkpoints(run)) * number * resolved.response_limit(run.model)
+        len(resolved.checkpoints(run))
+        * (responses(resolved, name) or 0)
+        * resolved.sampling(name, run.model).max_response_tokens
         for run in resolved.evaluated()
+        for name in resolved.study.benchmarks
     )
     return tokens * GB_PER_TOKEN
 

@@ -1,14 +1,17 @@
 """`config/datasets` and `config/benchmarks`."""
 
+from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from respo.config.schema.types import (
     Label,
     Positive,
+    PositiveFloat,
     Strict,
+    TopP,
     Verifier,
     _distinct,
 )
@@ -60,10 +63,10 @@ def _inside(file: str) -> str:
     return file
 
 
-class Rows(Strict):
-    """Rows of published files: Parquet, JSON lines, or a JSON list."""
+class Files(Strict):
+    """Files of the hub or of this machine; which split of a set is read, the list of files says."""
 
-    source: Literal["rows"] = Field(description="rows of files, from the hub or this machine")
+    source: str
     hub: str | None = Field(
         default=None,
         pattern=r"^[\w.-]+/[\w.-]+$",
@@ -86,7 +89,41 @@ class Rows(Strict):
             AfterValidator(_distinct),
         ]
         | None
-    ) = Field(default=None, description="files of the data set or folder, one after the other")
+    ) = Field(
+        default=None,
+        description="files of the data set or folder, one after the other; they are the split",
+    )
+
+    @property
+    def local_files(self) -> list[Path]:
+        """The files of this machine; none if they are of the hub."""
+        if self.path is None:
+            return []
+        place = Path(self.path).expanduser()
+        return [place / file for file in self.files] if self.files else [place]
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.hub is None) == (self.path is None):
+            raise ValueError("hub, path: write one of them")
+        if self.hub and not (self.revision and self.files):
+            raise ValueError("hub: needs revision and files; add them")
+        if self.revision and not self.hub:
+            raise ValueError("revision: belongs to hub; remove it")
+        return self
+
+
+def _check_places(key: str, template: str, *places: str) -> None:
+    """Refuse a template that leaves out a part of the prompt, or has it twice."""
+    for place in places:
+        if template.count(place) != 1:
+            raise ValueError(f"{key}: write {place} once, where it belongs")
+
+
+class Rows(Files):
+    """Rows of published files: Parquet, JSON lines, a JSON list, or CSV."""
+
+    source: Literal["rows"] = Field(description="rows of files, from the hub or this machine")
     fields: RowFields = Field(description="where a row of the files has what")
     template: str = Field(
         default="{prompt}", description="the prompt; `{prompt}` stands for the question"
@@ -110,24 +147,133 @@ class Rows(Strict):
         default=None, description="rows of the files; another number is an error; null: any"
     )
 
-    @property
-    def local_files(self) -> list[Path]:
-        """The files of this machine; none if they are of the hub."""
-        if self.path is None:
-            return []
-        place = Path(self.path).expanduser()
-        return [place / file for file in self.files] if self.files else [place]
+    @model_validator(mode="after")
+    def _template(self) -> Self:
+        _check_places("template", self.template, "{prompt}")
+        return self
+
+
+class ChoiceFields(Strict):
+    """Where a question with options has what; a dot goes into a nested field."""
+
+    prompt: str = Field(min_length=1, description="field of the question")
+    options: Annotated[
+        list[Annotated[str, Field(min_length=1)]], Field(min_length=1), AfterValidator(_distinct)
+    ] = Field(description="the field that is a list of the options, or one field for each of them")
+    labels: str | None = Field(
+        default=None,
+        min_length=1,
+        description="field of the list of labels, one for each option; left out: A, B, C, ...",
+    )
+    answer: str | None = Field(
+        default=None, min_length=1, description="field of what names the right option"
+    )
+    id: str | None = Field(
+        default=None,
+        min_length=1,
+        description="field of a name that no other row has; left out: made from the position",
+    )
+
+
+class Choices(Files):
+    """Questions of which one option is right, named in the prompt by A, B, C, ..."""
+
+    source: Literal["choices"] = Field(description="questions with options, of files as for `rows`")
+    fields: ChoiceFields = Field(description="where a row of the files has what")
+    answer: Literal["label", "index", "first"] = Field(
+        default="label",
+        description="how the right option is named: by its label; by its number, from 0; or it is "
+        "the first of them, and `fields` has no `answer`",
+    )
+    shuffle: Annotated[int, Field(ge=0, lt=2**31)] | None = Field(
+        default=None,
+        description="seed of the order of the options, which the question alone decides beside it; "
+        "null: as in the file",
+    )
+    template: str = Field(
+        default="{prompt}\n{options}",
+        description="the prompt; `{prompt}` stands for the question, `{options}` for lines such as "
+        "`A. text`",
+    )
+    rows: Positive | None = Field(
+        default=None, description="rows of the files; another number is an error; null: any"
+    )
 
     @model_validator(mode="after")
-    def _one_place(self) -> Self:
-        if (self.hub is None) == (self.path is None):
-            raise ValueError("hub, path: write one of them")
-        if self.hub and not (self.revision and self.files):
-            raise ValueError("hub: needs revision and files; add them")
-        if self.revision and not self.hub:
-            raise ValueError("revision: belongs to hub; remove it")
-        if self.template.count("{prompt}") != 1:
-            raise ValueError("template: write {prompt} once, where the question belongs")
+    def _possible(self) -> Self:
+        _check_places("template", self.template, "{prompt}", "{options}")
+        if (self.answer == "first") != (self.fields.answer is None):
+            raise ValueError(
+                "fields.answer: names the field of the right option; leave it out if, and only "
+                "if, answer is first"
+            )
+        if self.answer == "first" and self.shuffle is None:
+            raise ValueError("shuffle: is missing; with answer first A would always be right")
+        if self.answer == "first" and self.fields.labels:
+            raise ValueError("fields.labels: do nothing with answer first; remove the key")
+        return self
+
+
+def _iso(value: Any) -> Any:
+    """Turn a date, as YAML reads one that is not quoted, into text."""
+    return value.isoformat() if type(value) is date else value
+
+
+def _existing(value: str) -> str:
+    try:
+        return date.fromisoformat(value).isoformat()
+    except ValueError:
+        raise ValueError(f"{value!r} is not a day; write it as 2024-08-01") from None
+
+
+Day = Annotated[str, BeforeValidator(_iso), AfterValidator(_existing)]
+
+
+class Programs(Files):
+    """Problems that are solved by a program, with the tests that it has to pass."""
+
+    source: Literal["programs"] = Field(
+        description="problems to be programmed, of files as for `rows`"
+    )
+    form: Literal["livecodebench", "deepcoder"] = Field(
+        description="whose fields the files have: LiveCodeBench (its code_generation_lite) or "
+        "DeepCoder (its Preview-Dataset)"
+    )
+    start_date: Day | None = Field(
+        default=None, description="first day of the contests (`livecodebench`); null: any"
+    )
+    end_date: Day | None = Field(
+        default=None,
+        description="last day of the contests (`livecodebench`), of which only what has no time of "
+        "day or midnight counts, as with LiveCodeBench's own option; null: any",
+    )
+    template: str = Field(
+        default="{prompt}",
+        description="the prompt of a problem whose program reads standard input; `{prompt}` stands "
+        "for the problem",
+    )
+    starter_template: str = Field(
+        default="{prompt}\n{starter_code}",
+        description="the prompt of a problem with starter code, for which `{starter_code}` stands",
+    )
+    drop_unanswered: bool = Field(
+        default=False,
+        description="leave out and count problems without tests, which otherwise are an error",
+    )
+    rows: Positive | None = Field(
+        default=None,
+        description="problems of the files in the window; another number is an error; null: any",
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        _check_places("template", self.template, "{prompt}")
+        _check_places("starter_template", self.starter_template, "{prompt}", "{starter_code}")
+        days = [day for day in (self.start_date, self.end_date) if day]
+        if days and self.form != "livecodebench":
+            raise ValueError("start_date, end_date: need form livecodebench; remove them")
+        if days != sorted(days):
+            raise ValueError(f"end_date: {self.end_date} is before start_date {self.start_date}")
         return self
 
 
@@ -149,16 +295,37 @@ class Union(Strict):
         return [file for part in self.parts for file in part.local_files]
 
 
+# What is read from files.
+Published = Rows | Choices | Programs | Union
 # `config/datasets/NAME.yaml`: prompts to train on.
-Dataset = Annotated[Chain | Rows | Union, Field(discriminator="source")]
+Dataset = Annotated[Chain | Rows | Choices | Programs | Union, Field(discriminator="source")]
 
 
 class Column(Strict):
     """What a benchmark has beside its rows."""
 
     label: Label = Field(description="column head in tables and figures")
+    version: Positive = Field(
+        description="raise it, and the rows are made anew, and all that was made from them"
+    )
     samples: Positive = Field(description="K, responses per problem")
+    temperature: PositiveFloat | None = Field(
+        default=None, description="sampling temperature; null: the study's"
+    )
+    top_p: TopP | None = Field(default=None, description="nucleus sampling mass; null: the study's")
+    max_response_tokens: Positive | None = Field(
+        default=None, description="responses are cut here; null: where the study says"
+    )
     verifier: Verifier = Field(description="what decides on a response")
+
+    @model_validator(mode="after")
+    def _fitting_verifier(self) -> Self:
+        known = verifiers_of(self)
+        if self.verifier not in known:
+            raise ValueError(
+                f"verifier: {self.verifier!r} does not fit this source; write {' or '.join(known)}"
+            )
+        return self
 
 
 class ChainBenchmark(Column, Chain):
@@ -169,5 +336,25 @@ class RowsBenchmark(Column, Rows):
     """Rows of published files."""
 
 
+class ChoicesBenchmark(Column, Choices):
+    """Questions with options."""
+
+
+class ProgramsBenchmark(Column, Programs):
+    """Problems to be programmed."""
+
+
 # `config/benchmarks/NAME.yaml`: one column of the tables.
-Benchmark = Annotated[ChainBenchmark | RowsBenchmark, Field(discriminator="source")]
+Benchmark = Annotated[
+    ChainBenchmark | RowsBenchmark | ChoicesBenchmark | ProgramsBenchmark,
+    Field(discriminator="source"),
+]
+
+
+def verifiers_of(data: Strict) -> tuple[Verifier, ...]:
+    """Return the verifiers that can judge responses to a set of prompts."""
+    if isinstance(data, Programs):
+        return ("code",)
+    if isinstance(data, Choices):
+        return ("choice",)
+    return ("strict_box", "math_verify")

@@ -19,6 +19,7 @@ from respo.config.schema.types import (
     Seeds,
     Strict,
     TableId,
+    TopP,
     Verifier,
     VerlOverrides,
     WholeNumber,
@@ -78,7 +79,9 @@ class Training(Strict):
         "trainer (`R2`) or the sampler (`R3`); `qwen3_moe` only",
     )
     reward: Verifier = Field(
-        default="strict_box", description="what decides on a response: +1 if it is right, else -1"
+        default="strict_box",
+        description="what decides on a response: +1 if it is right, else -1; `choice` and `code` "
+        "go with training sets of sources `choices` and `programs`",
     )
     verl_overrides: VerlOverrides = Field(
         default=[], description="further options of verl (Hydra); models of backend `verl` only"
@@ -99,7 +102,7 @@ class Evaluation(Strict):
 
     updates: Counts = Field(description="checkpoints to evaluate; tables show the last one")
     temperature: PositiveFloat = Field(description="sampling temperature")
-    top_p: Annotated[float, Field(gt=0, le=1)] = Field(description="nucleus sampling mass; 1.0 off")
+    top_p: TopP = Field(description="nucleus sampling mass; 1.0 off")
     seed: int = Field(ge=0, lt=2**31, description="seed of the samples")
     samples: dict[Name, Positive] = Field(
         default={}, description="K by benchmark; the benchmark's own if left out"

@@ -37,6 +37,7 @@ Seeds = Annotated[
 TableId = Literal["respo/table1"]
 FigureId = Literal["respo/fig1", "respo/fig3", "aspo/fig4"]
 Fraction = Annotated[float, Field(ge=0, le=1)]
+TopP = Annotated[float, Field(gt=0, le=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 # Far beyond anything sensible, and far from where float32 overflows.
 Coefficient = Annotated[float, Field(ge=0, le=1e6)]
@@ -45,7 +46,7 @@ Penalty = Annotated[float, Field(gt=0, le=1e6)]
 Rounds = Annotated[int, Field(ge=0, le=1000)]
 # One line of a table; matplotlib takes what stands between dollar signs for a formula.
 Label = Annotated[str, Field(pattern=r"^[^\s$|]([^$|\n\r\t]*[^\s$|])?$")]
-Verifier = Literal["strict_box", "math_verify"]
+Verifier = Literal["strict_box", "math_verify", "choice", "code"]
 WholeNumber = Annotated[int, Field(ge=0)]
 # `key=value`, `+key=value`, `++key=value` or `~key`, as Hydra reads them.
 VerlOverrides = list[

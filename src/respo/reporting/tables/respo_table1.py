@@ -109,14 +109,25 @@ def notes(results: Results, rows: list[Row]) -> list[str]:
         f"{b.label}: {sizes.get(name, b.rows)} x {study.samples(name)} ({b.verifier})"
         for name, b in study.benchmarks.items()
     )
-    limits = sorted({study.response_limit(row.model) for row in rows})
+    samplings: dict[str, list[str]] = {}
+    for name, b in study.benchmarks.items():
+        # Models differ in the last of the three alone.
+        found = sorted({study.sampling(name, row.model) for row in rows})
+        how = (
+            f"temperature {found[0].temperature:g}, top-p {found[0].top_p:g}, at most "
+            f"{' or '.join(str(values.max_response_tokens) for values in found)} new tokens"
+        )
+        samplings.setdefault(how, []).append(b.label)
+    sampling = "; ".join(
+        how if len(samplings) == 1 else f"{', '.join(labels)}: {how}"
+        for how, labels in samplings.items()
+    )
     totals = {count: sum(row.total(count) for row in rows) for count in COUNTS}
     several = any(len(row.runs) > 1 for row in rows)
     text = [
         f"pass@1 in percent of the checkpoint at update {max(evaluation.updates)}. "
         f"Problems x samples per problem and seed (verifier): {problems}.",
-        f"Sampling: temperature {evaluation.temperature:g}, top-p {evaluation.top_p:g}, "
-        f"at most {' or '.join(map(str, limits))} new tokens.",
+        f"Sampling: {sampling}.",
         "± is one standard error from a cluster bootstrap over problems (10,000 replicates, seed "
         "0, the same draws for all rows); the macro average weighs the benchmarks equally and "
         "takes its error from the same replicates. It says how the result would change with other "
