@@ -223,9 +223,7 @@ def sampling(key):
     """A parameter: one of the values that decide how responses are sampled."""
 
     def value(wildcards):
-        return getattr(
-            resolved.sampling(wildcards.benchmark, wildcards.model), key
-        )
+        return getattr(resolved.sampling(wildcards.benchmark, wildcards.model), key)
 
     return value
 
