@@ -11,6 +11,8 @@ from respo.objectives import (
     coefficient_metrics,
     coefficient_sums,
     coefficients,
+    ratio_metrics,
+    ratio_sums,
 )
 
 NAN = float("nan")
@@ -39,6 +41,26 @@ def test_a_sign_without_tokens_has_no_fraction():
     assert metrics["clip_fraction_pos"] == 0
     assert math.isnan(metrics["clip_fraction_neg"])
     assert math.isnan(metrics["coefficient_mean_neg"])
+
+
+def test_ratios_of_responses_by_hand():
+    # Means of the ratios over each response's own tokens: (2 + 4) / 2, 1 / 2, 8, and advantage 0.
+    ratio_BT = torch.tensor([[2.0, 4.0, NAN], [0.5, 0.0, 0.0], [8.0, 8.0, 8.0], [9.0, 9.0, 9.0]])
+    mask_BT = torch.tensor([[1, 1, 0], [1, 0, 0], [1, 1, 1], [1, 1, 1]])
+    advantage_B = torch.tensor([0.5, 2.0, -1.0, 0.0])
+    sums = ratio_sums(advantage_B, mask_BT, ratio_BT.log())
+    assert sums["responses"].tolist() == [2, 1]
+    assert ratio_metrics(sums) == {
+        "ratio_mean_pos": pytest.approx((3 + 0.5) / 2, rel=1e-6),
+        "ratio_mean_neg": pytest.approx(8, rel=1e-6),
+    }
+
+
+def test_ratios_are_finite_and_nan_without_responses():
+    huge = ratio_sums(torch.ones(2), torch.tensor([[1, 1], [0, 0]]), torch.full((2, 2), 100.0))
+    assert huge["responses"].tolist() == [1, 0]  # the second has no valid token
+    assert ratio_metrics(huge)["ratio_mean_pos"] == pytest.approx(math.exp(20))
+    assert math.isnan(ratio_metrics(huge)["ratio_mean_neg"])
 
 
 # Half-open on the left, as the ReSPO paper writes its bins (-5 < log W <= -2).

@@ -59,6 +59,9 @@ def test_metrics_by_hand() -> None:
             "clip_fraction_neg": 3 / 4,  # tokens 1, 0 | 0, 0
             "coefficient_mean_pos": 4 / 4,
             "coefficient_mean_neg": 1 / 4,
+            # Ratios e^l, averaged over a response's tokens, then over the responses of a sign.
+            "ratio_mean_pos": (1.3498588 + (2 * 1.6487213 + 1.2840254) / 3) / 2,
+            "ratio_mean_neg": ((0.8187308 + 0.6703200) / 2 + 0.0497871) / 2,
             "clamped": 0,
             "entropy": 3.2 / 8,
             "approx_kl": 5.05 / 8,

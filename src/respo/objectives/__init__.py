@@ -29,6 +29,8 @@ from respo.objectives.diagnostics import (
     branch_sums,
     coefficient_metrics,
     coefficient_sums,
+    ratio_metrics,
+    ratio_sums,
     sequence_log_weight,
 )
 from respo.objectives.formula import code_hash
@@ -72,6 +74,8 @@ __all__ = [
     "objective_names",
     "parameter_defaults",
     "policy_loss",
+    "ratio_metrics",
+    "ratio_sums",
     "sequence_log_weight",
     "surface",
     "token_weights",

@@ -5,7 +5,12 @@ import math
 import torch
 from torch import Tensor
 
-from respo.objectives.ratios import as_mask, sequence_log_ratio
+from respo.objectives.ratios import (
+    as_mask,
+    clamp_exponent,
+    sequence_log_ratio,
+    token_log_ratio,
+)
 
 SIGNS = ("pos", "neg")
 # Edges of the bins over log W; a bin holds its right edge. ReSPO, App. E.3, and their mirror
@@ -49,6 +54,27 @@ def coefficient_metrics(sums: dict[str, Tensor]) -> dict[str, float]:
         metrics[f"clip_fraction_{sign}"] = float(sums["clipped"][index] / tokens)
         metrics[f"coefficient_mean_{sign}"] = float(sums["coefficient"][index] / tokens)
     return metrics
+
+
+@torch.no_grad()
+def ratio_sums(advantage_B: Tensor, mask_BT: Tensor, log_ratio_BT: Tensor) -> dict[str, Tensor]:
+    """Return sums over responses by sign of the advantage, each of shape (2,) as in `SIGNS`.
+
+    `responses`: their number; `ratio`: the sum of their mean token ratios pi / pi_old (exponents
+    clamped). Responses with advantage 0 or without valid tokens are left out. ASPO, Fig. 3.
+    """
+    mask_BT = as_mask(mask_BT, log_ratio_BT.shape)
+    tokens_B = mask_BT.sum(dim=1)
+    ratio_BT = clamp_exponent(token_log_ratio(log_ratio_BT, mask_BT)).exp()
+    ratio_B = torch.where(mask_BT, ratio_BT, 0.0).double().sum(dim=1) / tokens_B.clamp(min=1)
+    sign_2B = _by_sign(advantage_B)
+    return {"responses": sign_2B @ (tokens_B > 0).double(), "ratio": sign_2B @ ratio_B}
+
+
+def ratio_metrics(sums: dict[str, Tensor]) -> dict[str, float]:
+    """Return `ratio_mean_*` from added-up `ratio_sums`; NaN for a sign without responses."""
+    mean_2 = sums["ratio"] / sums["responses"]
+    return {f"ratio_mean_{sign}": float(mean_2[row]) for row, sign in enumerate(SIGNS)}
 
 
 @torch.no_grad()

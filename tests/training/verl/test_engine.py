@@ -320,7 +320,10 @@ def expected_sums(local, objective):
     given = (local.coefficient_BT, local.advantage_B, mask_BT)
     by_branch = objectives.branch_sums(*given, log_ratio_BT)
     for row, sign in enumerate(("pos", "neg")):
-        for key, value in objectives.coefficient_sums(*given).items():
+        by_sign = objectives.coefficient_sums(*given) | objectives.ratio_sums(
+            local.advantage_B, mask_BT, log_ratio_BT
+        )
+        for key, value in by_sign.items():
             sums[f"respo/{key}/{sign}"] = value[row]
         for key, value in by_branch.items():
             for index in range(value.shape[1]):

@@ -14,6 +14,8 @@ from respo.objectives import (
     clamped_exponents,
     coefficient_metrics,
     coefficient_sums,
+    ratio_metrics,
+    ratio_sums,
     sequence_log_weight,
 )
 from respo.training.local.responses import Responses
@@ -34,6 +36,8 @@ METRICS = (
     "clip_fraction_neg",
     "coefficient_mean_pos",
     "coefficient_mean_neg",
+    "ratio_mean_pos",
+    "ratio_mean_neg",
     "clamped",
     "entropy",
     "approx_kl",
@@ -63,7 +67,8 @@ def measure(
 
     The score is the mean reward, length penalty included. Log W is taken per response, unclamped.
     Entropy and approximate KL (in nats) are means over all valid tokens. The metrics by sign of the
-    advantage are NaN where no response has that sign.
+    advantage are NaN where no response has that sign; their means are over tokens, but the mean
+    ratio is over responses, of the mean over the response's tokens (ASPO, Fig. 3).
 
     Args:
         responses: the mini-batch, its rows in any order.
@@ -81,6 +86,7 @@ def measure(
         "log_ratio_mean": log_weight_B.mean().item(),
         **dict(zip(names, quantiles, strict=True)),
         **coefficient_metrics(coefficient_sums(coefficient_BT, responses.advantage_B, mask_BT)),
+        **ratio_metrics(ratio_sums(responses.advantage_B, mask_BT, log_ratio_BT)),
         "clamped": float(clamped_exponents(objective, log_ratio_BT, mask_BT)),
         "entropy": _token_mean(entropy_BT, mask_BT),
         "approx_kl": _token_mean(-log_ratio_BT, mask_BT),

@@ -28,6 +28,7 @@ from respo.objectives import (
     SIGNS,
     coefficient_metrics,
     kl_loss,
+    ratio_metrics,
     sequence_log_weight,
 )
 from respo.training.local.metrics import BRANCH_SUMS, QUANTILES
@@ -105,7 +106,7 @@ def measure(whole: Tally) -> Row:
     tokens = sums["respo/tokens"]
     by_sign = {
         kind: torch.tensor([sums[f"respo/{kind}/{sign}"] for sign in SIGNS], dtype=torch.float64)
-        for kind in ("tokens", "clipped", "coefficient")
+        for kind in ("tokens", "clipped", "coefficient", "responses", "ratio")
     }
     quantiles = np.percentile(columns["log_weight"], QUANTILES)
     return {
@@ -119,6 +120,7 @@ def measure(whole: Tally) -> Row:
             for percent, value in zip(QUANTILES, quantiles, strict=True)
         },
         **coefficient_metrics(by_sign),
+        **ratio_metrics(by_sign),
         "clamped": sums["respo/clamped"],
         "entropy": sums.get(ENTROPY, float("nan")) / tokens,
         "approx_kl": -sums["respo/log_ratio"] / tokens,
