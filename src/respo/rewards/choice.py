@@ -6,14 +6,15 @@ the last `</think>`; a reasoning that never ends has no answer), are statements 
 - a box whose content begins with the letter: `\boxed{B}`, `\boxed{\text{B}}`, `\boxed{(B)}`,
   `\boxed{B. text}`, also in lower case;
 - a phrase: `the answer is B`, `Answer: (B)`, `correct option: B`, `B is the right choice`;
-- a letter alone on its line, `**B**`, or a response of one line that begins as an option, `B) text`.
+- a letter alone on its line, `**B**`, or a response of one line that begins as an option does,
+  `B) text`.
 
 The last statement wins. One that names several letters (`\boxed{B, C}`, `the answer is B or C`) is
 a statement of none. Bold type, dollar signs and the text commands of LaTeX do not matter. A capital
 that merely stands in a sentence is no statement: `A good idea is C` has none.
 
-Others differ. The script of MMLU-Pro (Wang et al., 2024) takes the *first* `answer is (B)`, then the
-last `Answer: B` of a line, then the last letter that stands alone anywhere, then draws one at random;
+Others differ. The script of MMLU-Pro (Wang et al., 2024) takes the *first* `answer is (B)`, else
+the last `Answer: B` of a line, else the last letter that stands alone anywhere, else one at random;
 lm-evaluation-harness takes the first `answer is (B)` and nothing else. Both know no box.
 """
 
