@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import respo.evaluation.generate
+from respo.cli import UserError
 from respo.evaluation import shards
 from respo.evaluation.engines import Sampling, local, vllm
 from respo.evaluation.generate import SCHEMA, generate, main
@@ -76,9 +77,10 @@ def draw(
     engine = local.LocalEngine(policy)
     prompts = [engine.encode(problem["prompt"]) for problem in problems]
     sampling = Sampling(**SETTINGS | {"seed": seed})
-    kept = shards.Shards(folder / ".shards", {"seed": seed})
-    table = generate(engine, problems, prompts, samples, sampling, kept)
-    return {(row["problem_id"], row["sample"]): row["response"] for row in table.to_pylist()}
+    texts = {problem["id"]: problem["prompt"] for problem in problems}
+    kept = shards.Shards(folder / ".shards", {"seed": seed}, texts)
+    responses = generate(engine, names, prompts, samples, sampling, kept)
+    return {key: response.response for key, response in responses.items()}
 
 
 def test_the_file_holds_what_the_contract_says(checkpoint, benchmark_file, tmp_path, monkeypatch):
@@ -195,7 +197,6 @@ def test_any_part_can_be_sampled_again(checkpoint, monkeypatch, tmp_path):
     monkeypatch.setattr(local, "BATCH_ROWS", 2)
     split = draw(policy, ["c", "a", "b"], 5, tmp_path)
     assert split == whole
-    assert list(split) == list(whole)
 
 
 def test_long_work_says_how_far_it_is(checkpoint, monkeypatch, capsys, tmp_path):
@@ -239,15 +240,149 @@ def test_a_killed_job_continues_to_the_same_result(checkpoint, monkeypatch, caps
     assert len(calls) == 7
 
 
-def test_what_is_kept_of_an_unfinished_job_goes_in_the_end(
+def sampled(capsys) -> str:
+    return capsys.readouterr().err.strip()
+
+
+def test_shards_become_a_second_name_of_the_output(
     checkpoint, benchmark_file, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(shards, "SECONDS", 0.0)
-    folder = tmp_path / ".shards"
-    folder.mkdir()
-    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out")
-    assert pq.read_table(tmp_path / "out").num_rows == 12
-    assert not folder.exists()
+    out = tmp_path / "out.parquet"
+    run(monkeypatch, checkpoint, benchmark_file, out)
+    assert pq.read_table(out).num_rows == 12
+    (kept,) = (tmp_path / ".shards").iterdir()
+    assert kept.samefile(out)
+
+
+@pytest.mark.parametrize("by", ["snakemake, which deletes the output", "hand"])
+@pytest.mark.parametrize(("first", "then", "there"), [(2, 4, "6/12"), (4, 2, "6/6")])
+def test_more_samples_cost_the_new_ones_and_fewer_none(
+    checkpoint, benchmark_file, tmp_path, monkeypatch, capsys, by, first, then, there
+):
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "at once" / "out", samples=then)
+    out = tmp_path / "out"
+    run(monkeypatch, checkpoint, benchmark_file, out, samples=first)
+    for name in ("then", "first again"):
+        if by != "hand":
+            out.unlink()
+        run(monkeypatch, checkpoint, benchmark_file, out, samples=then)
+        assert out.read_bytes() == (tmp_path / "at once" / "out").read_bytes(), name
+        assert sampled(capsys) == f"{there} responses are there already"
+        if by != "hand":
+            out.unlink()
+        # What fewer samples leave out is there when they are wanted again.
+        run(monkeypatch, checkpoint, benchmark_file, out, samples=first)
+        assert sampled(capsys) == f"{3 * first}/{3 * first} responses are there already"
+        there = f"{3 * then}/{3 * then}"
+
+
+def test_other_problems_cost_the_new_ones(
+    checkpoint, benchmark_file, tmp_path, monkeypatch, capsys
+):
+    out = tmp_path / "out"
+    run(monkeypatch, checkpoint, benchmark_file, out)
+    rows = {
+        "id": ["new", "c", "a", "b"],
+        "prompt": ["9-9=", "1+2*3-4=", "7=", "6-6="],  # b asks another thing
+        "answer": ["0", "5", "8", "0"],  # of a only the answer is another
+    }
+    pq.write_table(pa.table(rows), benchmark_file)
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "at once" / "out")
+    out.unlink()
+    run(monkeypatch, checkpoint, benchmark_file, out)
+    assert sampled(capsys) == "8/16 responses are there already"
+    assert out.read_bytes() == (tmp_path / "at once" / "out").read_bytes()
+    assert pq.read_table(out)["answer"].to_pylist() == ["0"] * 4 + ["5"] * 4 + ["8"] * 4 + ["0"] * 4
+
+
+def test_deleted_rows_are_sampled_again(checkpoint, benchmark_file, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    run(monkeypatch, checkpoint, benchmark_file, out)
+    whole = out.read_bytes()
+    table = pq.read_table(out)
+    out.unlink()
+    pq.write_table(pa.concat_tables([table.slice(0, 5), table.slice(7)]), out)
+    run(monkeypatch, checkpoint, benchmark_file, out)
+    assert sampled(capsys) == "10/12 responses are there already"
+    assert out.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    ("change", "taken"),
+    [
+        ({"seed": 8}, False),
+        ({"temperature": 0.5}, False),
+        ({"max_response_tokens": 13}, False),
+        ({"checkpoint": "another"}, False),
+        ({"torch": "another"}, False),
+        ({"sampler": "another"}, False),
+        ({"code": "another"}, True),
+    ],
+    ids=str,
+)
+def test_what_is_taken_over(
+    checkpoint, benchmark_file, tmp_path, monkeypatch, capsys, change, taken
+):
+    def made(**versions: str) -> dict[str, str]:
+        return {"respo": "1", "code": "abc", "python": "3", "machine": "m", "torch": "2"} | versions
+
+    monkeypatch.setattr(respo.evaluation.generate, "environment", lambda *_: made())
+    out = tmp_path / "out"
+    run(monkeypatch, checkpoint, benchmark_file, out, samples=2)
+    environment = {name: change.pop(name) for name in ("torch", "code") if name in change}
+    monkeypatch.setattr(respo.evaluation.generate, "environment", lambda *_: made(**environment))
+    if change.pop("sampler", None):
+        monkeypatch.setattr(local, "sampler_code", lambda *_: "another")
+    if change.pop("checkpoint", None):
+        policy = load_policy(checkpoint)
+        policy.weights["model.norm.weight"] *= 1.5
+        checkpoint = tmp_path / "another"
+        save_policy(policy, checkpoint)
+    out.unlink()
+    run(monkeypatch, checkpoint, benchmark_file, out, **{"samples": 3, **change})
+    assert sampled(capsys) == ("6/9 responses are there already" if taken else "")
+    provenance = made_from(pq.read_table(out))
+    assert provenance["environment"] == made(**environment)
+    assert provenance.get("earlier") == ([made()] if taken else None)
+    # The next time it is still told who made the first two samples.
+    out.unlink()
+    run(monkeypatch, checkpoint, benchmark_file, out, **{"samples": 4, **change})
+    assert made_from(pq.read_table(out)).get("earlier") == ([made()] if taken else None)
+
+
+def test_a_job_that_fails_loses_nothing(checkpoint, benchmark_file, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    run(monkeypatch, checkpoint, benchmark_file, out, samples=2)
+    out.unlink()
+    sample = local.LocalEngine.sample
+
+    def dies(*arguments):
+        yield next(sample(*arguments))
+        raise UserError("vLLM has died")
+
+    monkeypatch.setattr(local, "BATCH_ROWS", 4)
+    with monkeypatch.context() as dying:
+        dying.setattr(local.LocalEngine, "sample", dies)
+        with pytest.raises(SystemExit, match="vLLM has died"):
+            run(monkeypatch, checkpoint, benchmark_file, out, samples=4)
+    assert not out.exists()
+    capsys.readouterr()
+    run(monkeypatch, checkpoint, benchmark_file, out, samples=4)
+    assert sampled(capsys) == "10/12 responses are there already"
+    assert [path.name for path in (tmp_path / ".shards").iterdir()] == ["finished.parquet"]
+
+
+def test_a_file_system_without_links(checkpoint, benchmark_file, tmp_path, monkeypatch, capsys):
+    def no_links(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(shards.os, "link", no_links)
+    out = tmp_path / "out"
+    run(monkeypatch, checkpoint, benchmark_file, out, samples=2)
+    out.unlink()
+    run(monkeypatch, checkpoint, benchmark_file, out, samples=3)
+    assert sampled(capsys) == "6/9 responses are there already"
 
 
 @pytest.mark.parametrize(

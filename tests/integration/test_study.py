@@ -213,12 +213,40 @@ def test_a_failed_generation_leaves_no_cell_of_the_old_responses(study):
         result = snakemake(study, "--", cell)
         assert result.returncode == 1
         assert "checkpoints/4: the checkpoint is missing" in result.stdout + result.stderr
-        assert list(folder.glob("*")) == []
+        assert list(folder.glob("[!.]*")) == []
     finally:
         config.write_text(before)
         checkpoint.with_name("away").rename(checkpoint)
     assert snakemake(study).returncode == 0
     assert json.loads((folder / "cell.json").read_text())["samples"] == 2
+    assert would_run(study) == {}
+    # The old responses were not lost.
+    log = study / "results/mini/logs/eval/mini/respo/N2/seed1/4/hard.generate.log"
+    assert log.read_text() == "20/20 responses are there already\n"
+
+
+def test_a_raised_k_generates_the_missing_samples(study):
+    config = study / "config/benchmarks/hard.yaml"
+    before = config.read_text()
+    folder = study / RUN.format("grpo") / "eval" / "4" / "hard"
+    cell = f"{RUN.format('grpo')}/eval/4/hard/cell.json"
+    log = study / "results/mini/logs/eval/mini/grpo/N2/seed1/4/hard.generate.log"
+    config.write_text(before.replace("samples: 2", "samples: 3"))
+    try:
+        assert snakemake(study, "--", cell).returncode == 0
+        assert log.read_text() == "20/30 responses are there already\n"
+        assert json.loads((folder / "cell.json").read_text())["samples"] == 3
+        raised = (folder / "generations.parquet").read_bytes()
+        shutil.rmtree(folder)
+        assert snakemake(study, "--", cell).returncode == 0
+        assert log.read_text() == ""
+        assert (folder / "generations.parquet").read_bytes() == raised
+    finally:
+        config.write_text(before)
+    assert snakemake(study, "--", cell).returncode == 0
+    assert log.read_text() == "20/20 responses are there already\n"
+    assert json.loads((folder / "cell.json").read_text())["samples"] == 2
+    assert snakemake(study).returncode == 0
     assert would_run(study) == {}
 
 

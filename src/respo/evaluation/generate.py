@@ -1,14 +1,18 @@
 """Sample responses of a checkpoint to the prompts of a benchmark.
 
 The random numbers of a response derive from the seed, the problem's id and the sample's number
-alone, so any part of a benchmark can be sampled again with the same result. A job that was killed
-continues: finished responses are kept beside the output until it is written. With --train, weights
-that are not those that the training wrote are refused.
+alone, so any part of a benchmark can be sampled again with the same result. Only what is missing is
+sampled: responses that are in the output, or in the folder `.shards` beside it, are taken over if
+they are of the same weights, prompt, sampling, engine and versions. So a job that was killed
+continues, more samples or problems cost only the new ones, and rows deleted from the output are
+made anew. With --train, weights that are not those that the training wrote are refused.
 """
 
 import argparse
 import sys
 import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, product
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +22,7 @@ from respo.evaluation import shards
 from respo.evaluation.engines import Engine, Request, Response, Sampling
 from respo.evaluation.problems import encode, read_problems
 from respo.evaluation.trained import anew, checkpoint_hash, read_train
-from respo.files import environment, sha256_of, write_parquet
+from respo.files import environment, parquet_writer, sha256_of
 from respo.weight_files import policy_hash
 
 PROGRESS_SECONDS = 5.0
@@ -33,6 +37,8 @@ SCHEMA = pa.schema(
         ("truncated", pa.bool_()),
     ]
 )
+# Rows that are written at a time, as one row group: long responses are not held twice.
+BATCH_ROWS = 1024
 THINKING = {"none": None, "true": True, "false": False}
 DTYPES = ("bfloat16", "float16", "float32")
 # Options that one engine alone has.
@@ -64,50 +70,74 @@ def main() -> None:
         **engine.made_from,
         "environment": environment("torch") | engine.versions,
     }
-    kept = shards.Shards(options.out.parent / ".shards", made_from)
-    responses = generate(engine, problems, prompts, options.samples, Sampling(**sampling), kept)
-    write_parquet(options.out, responses, made_from)
-    kept.remove()
+    texts = {problem["id"]: problem["prompt"] for problem in problems}
+    kept = shards.Shards(options.out.parent / ".shards", made_from, texts)
+    kept.adopt(options.out)
+    responses = generate(engine, texts, prompts, options.samples, Sampling(**sampling), kept)
+    if kept.earlier:
+        made_from["earlier"] = kept.earlier
+    with parquet_writer(options.out, SCHEMA, made_from) as write:
+        for table in _tables(problems, options.samples, responses):
+            write(table)
+    kept.finish(options.out)
 
 
 def generate(
     engine: Engine,
-    problems: list[dict[str, str]],
+    problems: Iterable[str],
     prompts: list[list[int]],
     samples: int,
     sampling: Sampling,
     kept: shards.Shards,
-) -> pa.Table:
-    """Return ``samples`` responses to each problem, in the order of the problems.
+) -> dict[tuple[str, int], Response]:
+    """Return ``samples`` responses to each problem.
 
-    ``prompts`` are the problems' prompts as token ids. Responses that are in ``kept`` are not
-    sampled again.
+    Args:
+        engine: samples them.
+        problems: ids.
+        prompts: of the problems, as token ids.
+        samples: K.
+        sampling: how they are drawn.
+        kept: has those that are there already.
     """
-    wanted = [
-        Request(problem["id"], number, prompt)
+    responses = {response.key: response for response in kept.read(samples)}
+    missing = [
+        request
         for problem, prompt in zip(problems, prompts, strict=True)
         for number in range(samples)
+        if (request := Request(problem, number, prompt)).key not in responses
     ]
-    responses = {response.key: response for response in kept.read()}
-    missing = [request for request in wanted if request.key not in responses]
+    wanted = samples * len(prompts)
     if responses:
-        print(f"{len(responses)}/{len(wanted)} responses are there already", file=sys.stderr)
+        print(f"{len(responses)}/{wanted} responses are there already", file=sys.stderr)
     sampled = engine.sample(missing, sampling)
-    progress = _Progress(len(wanted), len(responses))
-    for finished in sampled:
-        responses |= {response.key: response for response in finished}
-        kept.add(finished)
-        progress.report(finished)
-    texts = {problem["id"]: problem for problem in problems}
-    rows = [
-        {
-            "prompt": texts[request.problem_id]["prompt"],
-            "answer": texts[request.problem_id]["answer"],
-            **responses[request.key]._asdict(),
-        }
-        for request in wanted
-    ]
-    return pa.Table.from_pylist(rows, SCHEMA)
+    progress = _Progress(wanted, len(responses))
+    try:
+        for finished in sampled:
+            responses |= {response.key: response for response in finished}
+            kept.add(finished)
+            progress.report(finished)
+    except UserError:
+        kept.flush()
+        raise
+    return responses
+
+
+def _tables(
+    problems: list[dict[str, str]], samples: int, responses: Mapping[tuple[str, int], Response]
+) -> Iterator[pa.Table]:
+    """Yield the rows of the output, by problem and sample."""
+    wanted = product(problems, range(samples))
+    while some := list(islice(wanted, BATCH_ROWS)):
+        rows = [
+            {
+                "prompt": problem["prompt"],
+                "answer": problem["answer"],
+                **responses[problem["id"], number]._asdict(),
+            }
+            for problem, number in some
+        ]
+        yield pa.Table.from_pylist(rows, SCHEMA)
 
 
 class _Progress:

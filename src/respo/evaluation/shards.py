@@ -1,7 +1,15 @@
-"""Finished responses of a job that goes on: one that is killed loses those of a minute."""
+"""Responses that are there already, beside the file that a job makes.
 
+While a job goes on, each file of the folder holds the responses of about a minute: one that is
+killed loses no more. When it is done they become one, `finished.parquet`, a second name of the
+job's output that takes no space. Snakemake deletes an output before it makes it anew; the second
+name stays, and with a K that was raised only the missing samples are sampled.
+"""
+
+import os
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +17,15 @@ import pyarrow as pa
 
 from respo.cli import UserError
 from respo.evaluation.engines import Response
-from respo.files import made_from, read_parquet, write_parquet
+from respo.files import parquet_batches, parquet_made_from, write_parquet
 
 SECONDS = 60.0
+FINISHED = "finished.parquet"
 SCHEMA = pa.schema(
     [
         ("problem_id", pa.string()),
         ("sample", pa.int32()),
+        ("prompt", pa.string()),
         ("response", pa.string()),
         ("response_tokens", pa.int32()),
         ("truncated", pa.bool_()),
@@ -24,41 +34,120 @@ SCHEMA = pa.schema(
 
 
 class Shards:
-    """Files in a folder; each holds the responses of about a minute, and what they were made from.
+    """The files in a folder.
+
+    Responses that were made in the same way are taken, whatever their number and the other problems
+    were: same weights, sampling, engine, versions of packages and text of the prompt.
 
     Two jobs that write to the same folder do each other no harm.
+
+    Attributes:
+        earlier: where responses that were taken have been made, if not in this environment.
     """
 
-    def __init__(self, folder: Path, made_from: dict[str, Any]):
-        self.folder, self.made_from = folder, made_from
+    def __init__(self, folder: Path, made_from: dict[str, Any], prompts: dict[str, str]):
+        """Take notice of what is made from what; ``prompts`` are the texts by problem."""
+        self.folder, self.made_from, self.prompts = folder, made_from, prompts
+        self.earlier: list[dict[str, str]] = []
         self.waiting: list[Response] = []
+        self.spent: set[Path] = set()  # files that hold nothing beside what the output will hold
         self.last = time.monotonic()
 
-    def read(self) -> list[Response]:
-        """Return the responses that are there; files of other work, and damaged ones, go."""
-        found: list[Response] = []
+    def adopt(self, output: Path) -> None:
+        """Take an output that is there: what somebody has deleted from it is sampled again."""
+        if output.exists():
+            self._link(output)
+
+    def read(self, samples: int) -> Iterator[Response]:
+        """Yield the responses that are there, ``samples`` to a problem at most.
+
+        Files of other work, and damaged ones, go.
+        """
         for path in sorted(self.folder.glob("*.parquet")):
             try:
-                table = read_parquet(path, SCHEMA.names)
+                provenance = parquet_made_from(path)
+                if _work(provenance) != _work(self.made_from):
+                    path.unlink(missing_ok=True)
+                    continue
+                yield from self._read(path, samples, provenance)
             except UserError:
-                table = None
-            if table is None or made_from(table) != self.made_from:
                 path.unlink(missing_ok=True)
-            else:
-                found += [Response(**row) for row in table.to_pylist()]
-        return found
+
+    def _read(self, path: Path, samples: int, provenance: dict[str, Any]) -> Iterator[Response]:
+        taken = spare = False
+        for batch in parquet_batches(path, SCHEMA.names):
+            if set(batch.schema.names) != set(SCHEMA.names):
+                raise UserError(f"{path}: columns are missing")
+            for row in batch.to_pylist():
+                prompt, now = row.pop("prompt"), self.prompts.get(row["problem_id"])
+                if row["sample"] >= samples or now is None:
+                    spare = True
+                elif prompt == now:
+                    if not taken:
+                        self._remember(provenance)
+                    taken = True
+                    yield Response(**row)
+        if not spare:
+            self.spent.add(path)
 
     def add(self, responses: list[Response]) -> None:
         """Keep responses; write those that wait if it is time."""
         self.waiting += responses
-        now = time.monotonic()
-        if not self.waiting or now - self.last < SECONDS:
+        if time.monotonic() - self.last >= SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the responses that wait."""
+        if not self.waiting:
             return
-        rows = [response._asdict() for response in self.waiting]
+        rows = [
+            {**response._asdict(), "prompt": self.prompts[response.problem_id]}
+            for response in self.waiting
+        ]
         path = self.folder / f"{time.time_ns()}.parquet"
         write_parquet(path, pa.Table.from_pylist(rows, SCHEMA), self.made_from)
-        self.waiting, self.last = [], now
+        self.spent.add(path)
+        self.waiting, self.last = [], time.monotonic()
 
-    def remove(self) -> None:
-        """Delete them all: the job is done."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+    def finish(self, output: Path) -> None:
+        """Keep the output in place of the files whose responses it holds."""
+        finished = self.folder / FINISHED
+        if finished.exists() and finished not in self.spent:
+            finished.rename(self.folder / f"{time.time_ns()}.parquet")
+        self._link(output)
+        for path in self.spent - {finished}:
+            path.unlink(missing_ok=True)
+
+    def _link(self, output: Path) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        new = self.folder / f".{time.time_ns()}"
+        try:
+            try:
+                os.link(output, new)
+            except OSError:  # a file system without links
+                shutil.copyfile(output, new)
+            new.replace(self.folder / FINISHED)
+        finally:
+            # Where both are names of one file, replacing does nothing.
+            new.unlink(missing_ok=True)
+
+    def _remember(self, provenance: dict[str, Any]) -> None:
+        for environment in (provenance.get("environment"), *provenance.get("earlier", ())):
+            if environment not in (self.made_from.get("environment"), *self.earlier):
+                self.earlier.append(environment)
+
+
+def _work(provenance: dict[str, Any]) -> dict[str, Any]:
+    """What a response depends on, of the provenance of a file.
+
+    The sampler's own code has a hash of its own; the revision changes with every commit.
+    """
+    work = {
+        key: value
+        for key, value in provenance.items()
+        if key not in ("benchmark_sha256", "earlier")
+    }
+    for group, left_out in (("sampling", ("samples",)), ("environment", ("code", "respo"))):
+        if isinstance(values := work.get(group), dict):
+            work[group] = {k: value for k, value in values.items() if k not in left_out}
+    return work

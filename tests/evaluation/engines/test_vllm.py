@@ -166,6 +166,7 @@ def test_rows_and_provenance(checkpoint, whole):
     assert versions.keys() >= {"vllm", "torch", "transformers", "code"}
     chat = load_chat(checkpoint, False)
     assert provenance.pop("benchmark_sha256")
+    assert provenance.pop("sampler_code")
     assert provenance == {
         "checkpoint_sha256": policy_hash(checkpoint),
         "sampling": {
@@ -183,7 +184,8 @@ def test_rows_and_provenance(checkpoint, whole):
         "thinking": False,
         "chat_template_sha256": chat.template_sha256,
     }
-    assert not (checkpoint.parent / ".shards").exists()
+    (kept,) = (checkpoint.parent / ".shards").iterdir()
+    assert kept.samefile(checkpoint.parent / "whole.parquet")
 
 
 @needs_vllm
@@ -243,7 +245,7 @@ shards.SECONDS, add = 0.0, shards.Shards.add
 
 def dying(self, responses):
     add(self, responses)
-    if len(self.read()) > {SAMPLES}:
+    if len(list(self.read({SAMPLES}))) > {SAMPLES}:
         os.kill(os.getpid(), signal.SIGKILL)
 
 shards.Shards.add = dying
@@ -266,7 +268,18 @@ def test_any_part_again_is_the_same_and_a_killed_job_continues(checkpoint, whole
     again = pq.read_table(out)
     assert again.to_pylist() == whole.to_pylist()
     assert made_from(again) == made_from(whole)
-    assert not (tmp_path / ".shards").exists()
+    assert [path.name for path in (tmp_path / ".shards").iterdir()] == ["finished.parquet"]
+
+
+@needs_vllm
+def test_more_samples_cost_the_new_ones(checkpoint, whole, tmp_path):
+    out = tmp_path / "out.parquet"
+    done = start(checkpoint, out, samples=SAMPLES // 2)
+    assert done.returncode == 0, done.stderr
+    out.unlink()  # as snakemake does
+    done = start(checkpoint, out)
+    assert f"{3 * SAMPLES // 2}/{3 * SAMPLES} responses are there already" in done.stderr
+    assert pq.read_table(out).to_pylist() == whole.to_pylist()
 
 
 @needs_vllm

@@ -1,8 +1,10 @@
 """What samples responses: engines behind one small interface."""
 
 import hashlib
+import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 
@@ -75,3 +77,15 @@ def digest(seed: int, problem_id: str, sample: int) -> bytes:
     """32 bytes that all randomness of a response derives from."""
     # The id comes last: whatever it contains, two different triples make different texts.
     return hashlib.sha256(f"{seed} {sample} {problem_id}".encode()).digest()
+
+
+def sampler_code(*files: Path) -> str:
+    """12 hex digits that identify the code of these files; comments and docstrings do not count."""
+    # Imported here: it imports torch.
+    from respo.objectives.formula import source_hash
+
+    hashes = [
+        f"{path.name} {source_hash(importlib.util.decode_source(path.read_bytes()))}"
+        for path in sorted((Path(__file__), *files))
+    ]
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:12]

@@ -9,12 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from respo import policy as policy_code
 from respo.cli import UserError
-from respo.evaluation.engines import Request, Response, Sampling, digest
+from respo.evaluation.engines import Request, Response, Sampling, digest, sampler_code
 from respo.policy import Policy, load_policy, sample
 
 # Responses sampled at a time: enough to keep a core or a GPU busy, little enough for any memory.
 BATCH_ROWS = 512
+# What a response comes from.
+CODE = (Path(__file__), *Path(policy_code.__file__).parent.glob("*.py"))
 
 
 class LocalEngine:
@@ -23,7 +26,11 @@ class LocalEngine:
     def __init__(self, policy: Policy, device: str = "cpu"):
         self.policy = policy
         self.positions: int = policy.config["max_position_embeddings"]
-        self.made_from: dict[str, Any] = {"engine": "local", "device": device}
+        self.made_from: dict[str, Any] = {
+            "engine": "local",
+            "device": device,
+            "sampler_code": sampler_code(*CODE),
+        }
         self.versions: dict[str, str] = {}
 
     def encode(self, prompt: str) -> list[int]:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from respo.cli import UserError
-from respo.evaluation.engines import Request, Response, Sampling, digest
+from respo.evaluation.engines import Request, Response, Sampling, digest, sampler_code
 from respo.files import read_json
+from respo.policy import chat
 from respo.policy.chat import load_chat
 
 # What vLLM reads from the environment, where the user has not set it.
@@ -60,6 +61,7 @@ class VllmEngine:
             "batch_invariant": envs.VLLM_BATCH_INVARIANT,
             "thinking": thinking,
             "chat_template_sha256": self.chat.template_sha256,
+            "sampler_code": sampler_code(Path(__file__), Path(chat.__file__)),
         }
         self.versions = {"vllm": vllm.__version__, "transformers": transformers.__version__}
 
