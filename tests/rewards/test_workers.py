@@ -163,11 +163,16 @@ def test_impossible_pool(bad: dict) -> None:
 
 # A stand-in for Math-Verify makes a worker misbehave on purpose.
 STAND_IN = """
-import os, time
+import os, sys, time, types
+sys.modules["math_verify.parser"] = parser = types.ModuleType("math_verify.parser")
+def extract_match(): pass
+parser.extract_match = extract_match
 def ExprExtractionConfig(): pass
 def LatexExtractionConfig(): pass
+eaten = []
 def parse(text, config, parsing_timeout):
     if "die" in text: os._exit(3)
+    if "eat" in text: eaten.append(bytearray(200 << 20))
     if "raise" in text: raise MemoryError
     if "hang" in text: time.sleep(1000)
     if "print" in text:
@@ -202,6 +207,14 @@ def test_misbehaviour_concerns_one_answer(
     assert status == {word: expected.get(word, "ok") for word in words}
     assert again == [Verdict(True, "x", "ok"), Verdict(True, "y", "ok")]
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
+def test_a_worker_whose_memory_fills_is_replaced(stand_in: Path) -> None:
+    """Each answer leaves 200 MB behind: no worker lives to see the third, and none fails."""
+    with WorkerPool(1, memory_mb=600) as pool:
+        verdicts = pool.check([("g", f"eat {n}") for n in range(5)])
+    assert [v.status for v in verdicts] == ["ok"] * 5
 
 
 def test_missing_math_verify_is_explained(stand_in: Path) -> None:

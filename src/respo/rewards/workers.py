@@ -200,7 +200,8 @@ class _Worker:
         self._received = b""
         if "error" in message:
             raise WorkerError(f"answers cannot be compared: {message['error']}")
-        self.state, self.deadline = "idle", float("inf")
+        self.state = "dead" if message.pop("last", False) else "idle"
+        self.deadline = float("inf")
         return None if "ready" in message else Verdict(**message)
 
     def give_up(self, status: str) -> Verdict | None:
