@@ -18,12 +18,15 @@ PROVENANCE = {
 
 # Problem b: 1 of 2 correct, problem a: 0 of 2.
 ROWS = [
-    {"problem_id": p, "sample": s, "correct": c, "status": t, "response_tokens": n, "truncated": x}
-    for p, s, c, t, n, x in [
-        ("b", 0, True, "ok", 10, False),
-        ("b", 1, False, "timeout", 20, False),
-        ("a", 0, False, "unparsed", 30, True),
-        ("a", 1, False, "failed", 40, True),
+    {
+        **{"problem_id": p, "sample": s, "correct": c, "status": t, "boxed": b},
+        **{"response_tokens": n, "truncated": x},
+    }
+    for p, s, c, t, b, n, x in [
+        ("b", 0, True, "ok", "7", 10, False),
+        ("b", 1, False, "timeout", "8", 20, False),
+        ("a", 0, False, "unparsed", None, 30, True),
+        ("a", 1, False, "failed", "9", 40, True),
     ]
 ]
 
@@ -90,6 +93,7 @@ def test_cell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             {"id": "a", "correct": 0, "samples": 2},
         ],
         "pass_at_1": 0.25,
+        "majority": 0.5,
         "responses": 4,
         "unparsed": 1,
         "timed_out": 1,
@@ -103,6 +107,11 @@ def test_cell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert made_from["verifier"] == PROVENANCE["verifier"]
     assert made_from["scores"] == PROVENANCE
     assert {"respo", "code", "python", "numpy"} <= made_from["environment"].keys()
+
+
+def test_programs_have_no_majority(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{name: row[name] for name in row if name != "boxed"} for row in ROWS]
+    assert make(monkeypatch, rows=rows)["majority"] is None
 
 
 @pytest.mark.parametrize("provenance", [{}, {"generations": {}}, {"generations": "?"}])

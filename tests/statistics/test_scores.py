@@ -52,6 +52,38 @@ def test_lengths(tmp_path: Path) -> None:
     assert scores.mean_response_tokens == 15.0
 
 
+@pytest.mark.parametrize("write", [write_jsonl, write_parquet])
+def test_majority(tmp_path: Path, write: Callable) -> None:
+    """Problem b votes 1:1, the lower sample wins, wherever it stands; problem a has no box."""
+    rows = [row | {"boxed": box} for row, box in zip(ROWS, ["2", None, "1", None], strict=True)]
+    rows[0] |= {"sample": 1}
+    rows[2] |= {"sample": 0}
+    path = write(tmp_path / ("s.jsonl" if write is write_jsonl else "s.parquet"), rows)
+    scores = read_scores(path)
+    assert scores.majority_P is not None
+    assert scores.majority_P.tolist() == [False, False]
+    assert summary(scores, None, seed=0).splitlines()[-1].split() == ["majority", "0.0000"]
+    rows[0] |= {"sample": 0}
+    rows[2] |= {"sample": 1}
+    majority_P = read_scores(write(path, rows)).majority_P
+    assert majority_P is not None
+    assert majority_P.tolist() == [True, False]
+
+
+def test_no_vote_without_boxes(tmp_path: Path) -> None:
+    scores = read_scores(write_jsonl(tmp_path / "s.jsonl", ROWS))
+    assert scores.majority_P is None
+    assert "majority" not in summary(scores, None, seed=0)
+
+
+def test_summary_counts_truncated_and_tokens(tmp_path: Path) -> None:
+    rows = [row | {"response_tokens": 10 * i, "truncated": i > 2} for i, row in enumerate(ROWS)]
+    text = summary(read_scores(write_parquet(tmp_path / "s.parquet", rows)), None, seed=0)
+    lines = [line.rsplit(maxsplit=1) for line in text.splitlines()]
+    assert ["truncated", "1"] in lines
+    assert ["mean tokens", "15.0"] in lines
+
+
 def test_summary(tmp_path: Path) -> None:
     """Two problems, 1/2 and 0: mean 0.25, error sqrt(1/16 / 2) = 0.177."""
     text = summary(read_scores(write_jsonl(tmp_path / "s.jsonl", ROWS)), None, seed=0)
@@ -125,12 +157,13 @@ NESTED = json.loads("[" * 500 + "]" * 500)
         ("response_tokens", "7", COUNT + " '7'"),
         ("response_tokens", -7, COUNT + " -7"),
         ("truncated", 0, "must hold true or false, not 0"),
+        ("boxed", 3, "must hold text, not 3"),
         ("truncated", "no", "must hold true or false, not 'no'"),
     ],
 )
 def test_bad_values(tmp_path: Path, column: str, value: object, message: str) -> None:
     """A bad value is named with its column and line, or row where a Parquet column can hold it."""
-    lengths = {"response_tokens": 3, "truncated": False}
+    lengths = {"response_tokens": 3, "truncated": False, "boxed": "7"}
     rows = [row | lengths for row in ROWS]
     rows[2] = rows[2] | {column: value}
     path = write_jsonl(tmp_path / "s.jsonl", rows)

@@ -1,8 +1,8 @@
 """Sum up the scores of one checkpoint on one benchmark, as one cell of a table.
 
-The cell holds pass@1 with its cluster-bootstrap standard error, the counts behind it, and the
-hashes of everything it was made from. Scores, configuration and training that do not belong
-together are refused.
+The cell holds pass@1 with its cluster-bootstrap standard error, the accuracy of the majority vote
+(null for code, which has none), the counts behind them, and the hashes of everything it was made
+from. Scores, configuration and training that do not belong together are refused.
 """
 
 import argparse
@@ -69,6 +69,7 @@ def summarize(scores: Scores) -> dict[str, Any]:
         ],
         "pass_at_1": pass_at_1(scores.correct_P, scores.samples_P),
         "standard_error": float(cluster_bootstrap([mean_P]).standard_error_J[0]),
+        "majority": None if scores.majority_P is None else float(scores.majority_P.mean()),
         "responses": scores.responses,
         "unparsed": scores.status["unparsed"],
         "timed_out": scores.status["timeout"],

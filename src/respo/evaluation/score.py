@@ -6,7 +6,7 @@ Reads the generations of this project or of any other one:
 
 Writes one row per response, in the order of the input: problem_id, sample, correct, extracted (what
 was taken for the answer, cut to 300 characters), boxed (the last box in the last 100 characters,
-for the majority vote; empty with the verifier 'code'), status (ok, unparsed, timeout, failed),
+for the majority vote; not with the verifier 'code'), status (ok, unparsed, timeout, failed),
 response_tokens, truncated, answer. A response whose status is not ok counts as wrong. A Parquet
 file also says what it was made from: verifier and version, hash of the generations, packages.
 
@@ -49,6 +49,8 @@ SCHEMA = pa.schema(
         ("answer", pa.string()),
     ]
 )
+# Two programs are hardly ever the same: there is no vote.
+CODE_SCHEMA = SCHEMA.remove(SCHEMA.get_field_index("boxed"))
 BATCH_RESPONSES = 4096
 BATCH_CHARACTERS = 1 << 25
 
@@ -69,11 +71,12 @@ def main() -> None:
     count: Counter[str] = Counter()
     with open_verifier(options.verifier, settings) as verifier:
         made_from = _made_from(options, generations, verifier)
-        with _writer(options.out, made_from) as write:
+        schema = CODE_SCHEMA if options.verifier == "code" else SCHEMA
+        with _writer(options.out, schema, made_from) as write:
             progress = _Progress(total)
             for batch in _batches(generations):
                 verdicts = verifier.check(batch, progress)
-                write(_rows(batch, verdicts, vote=options.verifier != "code"))
+                write(_rows(batch, verdicts))
                 count.update(verdict.status for verdict in verdicts)
                 count["correct"] += sum(verdict.correct for verdict in verdicts)
                 progress.before += len(batch)
@@ -105,27 +108,29 @@ def _batches(generations: Generations) -> Iterator[list[Generation]]:
         yield batch
 
 
-def _rows(generations: Sequence[Generation], verdicts: Sequence[Verdict], vote: bool) -> list[Row]:
+def _rows(generations: Sequence[Generation], verdicts: Sequence[Verdict]) -> list[Row]:
     return [
         {
             **generation._asdict(),
             **verdict._asdict(),
-            "boxed": boxed_answer(generation.response) if vote else None,
+            "boxed": boxed_answer(generation.response),
         }
         for generation, verdict in zip(generations, verdicts, strict=True)
     ]
 
 
 @contextmanager
-def _writer(path: Path, made_from: dict[str, Any]) -> Iterator[Callable[[list[Row]], None]]:
+def _writer(
+    path: Path, schema: pa.Schema, made_from: dict[str, Any]
+) -> Iterator[Callable[[list[Row]], None]]:
     """Give a function that appends rows; ``made_from`` goes into Parquet files only."""
     if path.suffix == ".parquet":
-        with parquet_writer(path, SCHEMA, made_from) as append:
-            yield lambda rows: append(pa.Table.from_pylist(rows, schema=SCHEMA))
+        with parquet_writer(path, schema, made_from) as append:
+            yield lambda rows: append(pa.Table.from_pylist(rows, schema=schema))
         return
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         yield lambda rows: file.writelines(
-            json.dumps({name: row[name] for name in SCHEMA.names}) + "\n" for row in rows
+            json.dumps({name: row[name] for name in schema.names}) + "\n" for row in rows
         )
 
 

@@ -14,6 +14,7 @@ from respo.statistics.bootstrap import (
 from respo.statistics.branches import Branch, branch_shares, mean_by_batch, sum_by_batch
 from respo.statistics.curves import Late, accuracy_of_score, early_peak, late_score
 from respo.statistics.length_bins import BinAccuracy, accuracy_by_bin, length_bin, length_bounds
+from respo.statistics.majority import majority_vote
 from respo.statistics.pass_at_k import pass_at_1, pass_at_k
 from respo.statistics.resolution import (
     Needed,
@@ -43,6 +44,7 @@ __all__ = [
     "late_score",
     "length_bin",
     "length_bounds",
+    "majority_vote",
     "mean_by_batch",
     "needed",
     "paired_contrast",

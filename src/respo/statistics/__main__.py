@@ -1,4 +1,4 @@
-"""Print what a scores file says: pass@1 with its standard error, and pass@k.
+"""Print what a scores file says: pass@1 with its standard error, pass@k, majority vote, counts.
 
 The standard error is that of the cluster bootstrap over problems (10,000 replicates).
 """
@@ -55,6 +55,7 @@ def summary(scores: Scores, ks: list[int] | None, seed: int) -> str:
         ValueError: a ``k`` exceeds the samples of a problem.
     """
     correct_P, samples_P = scores.correct_P, scores.samples_P
+    tokens = scores.mean_response_tokens
     fewest, most = int(samples_P.min()), int(samples_P.max())
     ks = ks or [2**power for power in range(fewest.bit_length())]
     pass_at = {k: pass_at_k(samples_P, correct_P, k).mean() for k in ks}
@@ -64,9 +65,13 @@ def summary(scores: Scores, ks: list[int] | None, seed: int) -> str:
         ("responses", f"{scores.responses}"),
         ("per problem", f"{fewest}" if fewest == most else f"{fewest} to {most}"),
         *((name, f"{scores.status[name]}") for name in ("unparsed", "timeout", "failed")),
+        *([] if scores.truncated is None else [("truncated", f"{scores.truncated}")]),
+        *([] if tokens is None else [("mean tokens", f"{tokens:.1f}")]),
         ("pass@1", f"{pass_at_1(correct_P, samples_P):.4f} +- {error:.4f}"),
         *((f"pass@{k}", f"{value:.4f}") for k, value in pass_at.items() if k > 1),
     ]
+    if scores.majority_P is not None:
+        lines.append(("majority", f"{scores.majority_P.mean():.4f}"))
     return "\n".join(f"{name:<12}{value}" for name, value in lines)
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from respo.statistics.majority import majority_vote
+
 STATUSES = ("ok", "unparsed", "timeout", "failed")
 
 
@@ -23,6 +25,7 @@ class Scores:
     status: dict[str, int]  # ok, unparsed, timeout, failed: number of responses
     truncated: int | None  # None where the file does not say
     mean_response_tokens: float | None
+    majority_P: np.ndarray | None  # whether the vote is right; None where there is no `boxed`
     made_from: dict[str, Any]  # provenance, empty for JSON lines
 
     @property
@@ -44,7 +47,8 @@ REQUIRED: dict[str, Kind] = {
     "correct": BOOL,
     "status": (f"one of {', '.join(STATUSES)}", lambda value: value in STATUSES),
 }
-OPTIONAL: dict[str, Kind] = {"response_tokens": COUNT, "truncated": BOOL}
+TEXT: Kind = ("text", lambda value: type(value) is str)
+OPTIONAL: dict[str, Kind] = {"response_tokens": COUNT, "truncated": BOOL, "boxed": TEXT}
 
 
 def read_scores(path: Path) -> Scores:
@@ -63,14 +67,15 @@ def read_scores(path: Path) -> Scores:
     for name, kind in REQUIRED.items():
         _check(f"{path}: {unit}", name, columns[name], kind)
     for name, kind in OPTIONAL.items():
-        _check(f"{path}: {unit}", name, columns[name], kind, may_be_empty=True)
+        _check(f"{path}: {unit}", name, columns.get(name, []), kind, may_be_empty=True)
     ids = [str(name) for name in columns["problem_id"]]
     _check_distinct(f"{path}: {unit}", ids, columns["sample"])
 
     problem_id = list(dict.fromkeys(ids))
     position = {name: index for index, name in enumerate(problem_id)}
     problem_B = np.array([position[name] for name in ids])
-    tokens, truncated = columns["response_tokens"], columns["truncated"]
+    tokens = columns.get("response_tokens", [None])
+    truncated = columns.get("truncated", [None])
     return Scores(
         problem_id=problem_id,
         correct_P=np.bincount(problem_B, weights=columns["correct"]).astype(np.int64),
@@ -78,12 +83,25 @@ def read_scores(path: Path) -> Scores:
         status={status: columns["status"].count(status) for status in STATUSES},
         truncated=None if None in truncated else sum(truncated),
         mean_response_tokens=None if None in tokens else sum(tokens) / len(tokens),
+        majority_P=_majority(problem_B, columns) if "boxed" in columns else None,
         made_from=made_from,
     )
 
 
+def _majority(problem_B: np.ndarray, columns: dict[str, list[Any]]) -> np.ndarray:
+    order_B = np.lexsort((columns["sample"], problem_B))
+    starts = np.flatnonzero(np.diff(problem_B[order_B])) + 1
+    votes = [
+        majority_vote(
+            [columns["boxed"][row] for row in rows], [columns["correct"][row] for row in rows]
+        )
+        for rows in np.split(order_B, starts)
+    ]
+    return np.array(votes)
+
+
 def _read_parquet(path: Path) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the columns by name, None where there is no value, and the provenance."""
+    """Return the columns that are there, None where there is no value, and the provenance."""
     wanted = [*REQUIRED, *OPTIONAL]
     with path.open("rb") as raw:
         try:
@@ -99,8 +117,7 @@ def _read_parquet(path: Path) -> tuple[dict[str, list[Any]], dict[str, Any]]:
             ) from None
     _require(str(path), names)
     made_from = _provenance(path, table)
-    nothing = [None] * table.num_rows
-    return {name: columns.get(name, nothing) for name in wanted}, made_from
+    return columns, made_from
 
 
 def _provenance(path: Path, table: pa.Table) -> dict[str, Any]:
@@ -118,8 +135,9 @@ def _provenance(path: Path, table: pa.Table) -> dict[str, Any]:
 
 
 def _read_jsonl(path: Path) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the columns by name, None where there is no value, and no provenance."""
+    """Return the columns that are there, None where there is no value, and no provenance."""
     columns: dict[str, list[Any]] = {name: [] for name in (*REQUIRED, *OPTIONAL)}
+    there = set(REQUIRED)
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             row = json.loads(line.decode())
@@ -128,9 +146,10 @@ def _read_jsonl(path: Path) -> tuple[dict[str, list[Any]], dict[str, Any]]:
         if not isinstance(row, dict):
             raise ValueError(f"{path}: line {number} is not a JSON object")
         _require(f"{path}: line {number}", row)
+        there |= row.keys()
         for name, values in columns.items():
             values.append(row.get(name))
-    return columns, {}
+    return {name: values for name, values in columns.items() if name in there}, {}
 
 
 def _require(where: str, names: Container[str]) -> None:
