@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import numpy as np
+import pyarrow as pa
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from respo.cli import UserError
@@ -13,6 +14,7 @@ from respo.config.schema import Positive, Strict
 from respo.files import made_from, read_json, read_parquet, sha256_of
 
 Count = Annotated[int, Field(ge=0)]
+BRANCH_COLUMNS = ("rollout_batch", "bin", "responses", "coefficient_mass", "tokens")
 
 
 class ProblemResult(Strict):
@@ -135,19 +137,63 @@ class Results:
         if not path.is_file():
             return None
         table = read_parquet(path, ["update", *columns])
-        updates = self.study.study.updates
+        updates = self.study.training(run).updates
         if table["update"].to_pylist() != list(range(1, updates + 1)):
             raise UserError(
                 f"{path}: update: does not count from 1 to {updates}. Delete it and make it anew."
             )
-        config = path.with_name("config.yaml")
-        if made_from(table).get("config_sha256") != sha256_of(config):
-            raise UserError(
-                f"{path}: was not made from the configuration that {config} holds now; train "
-                f"the run anew: snakemake --forcerun {path.with_name('train.json')}"
-            )
+        self._check_config(path, table)
         self._remember(path)
         return {name: table[name].to_numpy().astype(float) for name in columns}
+
+    def branches(self, run: Run, sign: str = "pos") -> dict[str, np.ndarray] | None:
+        """Read the sums by bin of log W of one sign of the advantage; None where they are missing.
+
+        Returns:
+            The columns `BRANCH_COLUMNS` of `branches.parquet`, one value per update and bin.
+
+        Raises:
+            UserError: the file is damaged, lacks a column, or was made from another configuration
+                than the run's.
+        """
+        path = self.branches_path(run)
+        if not path.is_file():
+            return None
+        table = read_parquet(path, ["sign", *BRANCH_COLUMNS])
+        self._check_config(path, table)
+        self._remember(path)
+        of_sign = table["sign"].to_numpy(zero_copy_only=False) == sign
+        return {name: table[name].to_numpy()[of_sign] for name in BRANCH_COLUMNS}
+
+    def branches_path(self, run: Run) -> Path:
+        """Return the target that makes a run's sums by bin of log W."""
+        return run.folder(self.folder) / "branches.parquet"
+
+    def responses(self, run: Run, benchmark: str) -> dict[str, np.ndarray] | None:
+        """Read the verdict and length of each response of a cell; None where they are missing.
+
+        Returns:
+            `correct` (bool) and `response_tokens` (int64), one value per response.
+
+        Raises:
+            UserError: the file is damaged, lacks a column, or has gaps.
+        """
+        path = self.responses_path(run, benchmark)
+        if not path.is_file():
+            return None
+        table = read_parquet(path, ["correct", "response_tokens"])
+        for name in table.column_names:
+            if table[name].null_count:
+                raise UserError(f"{path}: {name}: has gaps. Delete it and make it anew.")
+        self._remember(path)
+        return {
+            "correct": table["correct"].to_numpy(zero_copy_only=False).astype(bool),
+            "response_tokens": table["response_tokens"].to_numpy().astype(np.int64),
+        }
+
+    def responses_path(self, run: Run, benchmark: str) -> Path:
+        """Return the target that makes the verdicts on a cell's responses."""
+        return self.cell_path(run, benchmark).with_name("scores.parquet")
 
     def metrics_path(self, run: Run) -> Path:
         """Return the target that makes a run's metrics."""
@@ -158,8 +204,22 @@ class Results:
         lines = "".join(f"{name} {digest}\n" for name, digest in sorted(self._hashes.items()))
         return hashlib.sha256(lines.encode()).hexdigest()[:12]
 
+    def remember(self, path: Path, name: str) -> None:
+        """Count a file from elsewhere among those that were read."""
+        self._hashes[name] = sha256_of(path)
+
     def _remember(self, path: Path) -> None:
-        self._hashes[path.relative_to(self.folder).as_posix()] = sha256_of(path)
+        self.remember(path, path.relative_to(self.folder).as_posix())
+
+    @staticmethod
+    def _check_config(path: Path, table: pa.Table) -> None:
+        """Refuse a file of a run folder that was made from another configuration."""
+        config = path.with_name("config.yaml")
+        if made_from(table).get("config_sha256") != sha256_of(config):
+            raise UserError(
+                f"{path}: was not made from the configuration that {config} holds now; train "
+                f"the run anew: snakemake --forcerun {path.with_name('train.json')}"
+            )
 
 
 def _parse_cell(path: Path) -> Cell:
