@@ -13,7 +13,8 @@ Parquet (.parquet) or JSON lines (.jsonl), one row per response or one row per p
   response_tokens     optional: length in tokens (with responses: a list)
   truncated           optional: whether the length limit ended it (with responses: a list)
 
-Other columns are ignored.
+Other columns are ignored. Files of lm-evaluation-harness and verl are read as they are, see
+`respo.evaluation.formats`.
 """
 
 import hashlib
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from respo.cli import UserError
+from respo.evaluation.formats import FOREIGN_COLUMNS, translated
 from respo.files import parquet_batches, parquet_made_from
 
 FORMATS = (".parquet", ".jsonl")
@@ -42,6 +44,7 @@ class Generation(NamedTuple):
     response: str
     response_tokens: int | None
     truncated: bool | None
+    claimed: bool | None = None  # whether a file of another project calls it correct
 
 
 class Generations:
@@ -67,9 +70,9 @@ class Generations:
 
     def __iter__(self) -> Iterator[Generation]:
         reader = None
-        for where, row in self._rows():
+        for where, row, claimed in translated(self._rows()):
             reader = reader or _Reader(self.path, columns=list(row))
-            yield from reader.read(where, row)
+            yield from reader.read(where, row, claimed)
         if not reader:
             raise UserError(f"{self.path}: holds no responses")
 
@@ -79,7 +82,7 @@ class Generations:
             yield from _json_lines(self.path)
             return
         number = 0
-        for batch in parquet_batches(self.path, COLUMNS):
+        for batch in parquet_batches(self.path, (*COLUMNS, *FOREIGN_COLUMNS)):
             for row in batch.to_pylist():
                 number += 1
                 yield f"{self.path}: row {number}", row
@@ -164,7 +167,7 @@ class _Reader:
     def _first(self, *names: str) -> str | None:
         return next((name for name in names if name in self.columns), None)
 
-    def read(self, where: str, row: dict[str, Any]) -> Iterator[Generation]:
+    def read(self, where: str, row: dict[str, Any], claimed: bool | None) -> Iterator[Generation]:
         problem = self._problem(where, row)
         answer = _text(where, row, "answer", or_number=True)
         if not answer:
@@ -186,7 +189,7 @@ class _Reader:
             number = seen.first_missing if sample is None else sample
             if not seen.add(number):
                 raise UserError(f"{where}: sample {number} of problem {problem!r} stands twice")
-            yield Generation(problem, number, answer, response, tokens, truncated)
+            yield Generation(problem, number, answer, response, tokens, truncated, claimed)
 
     def _problem(self, where: str, row: dict[str, Any]) -> str:
         if self.id:
