@@ -115,9 +115,21 @@ rule generate_vllm:
         " | (trap '' TERM; exec tee -ai {log:q})"
 
 
+def runs_programs(wildcards):
+    """Whether the responses to a benchmark are programs."""
+    return resolved.benchmarks[wildcards.benchmark].verifier == "code"
+
+
+def tests_of(wildcards):
+    """The problems whose tests judge the programs, none for other benchmarks."""
+    problems = f"{STUDY}/data/held_out/{wildcards.benchmark}.parquet"
+    return [problems] if runs_programs(wildcards) else []
+
+
 rule score:
     input:
-        f"{EVAL}/generations.parquet",
+        generations=f"{EVAL}/generations.parquet",
+        tests=tests_of,
     output:
         f"{EVAL}/scores.parquet",
     log:
@@ -128,20 +140,23 @@ rule score:
         "cells"
     conda:
         "../../envs/local.yaml"
-    threads: 1
+    # Programs run for seconds each, answers are compared in a millisecond.
+    threads: lambda wildcards: 4 if runs_programs(wildcards) else 1
     resources:
         **small_job,
-        mem_mb=1000,
-        runtime=60,
+        mem_mb=lambda wildcards: 10000 if runs_programs(wildcards) else 1000,
+        runtime=lambda wildcards: 600 if runs_programs(wildcards) else 60,
     params:
+        tests=lambda wildcards, input: ["--tests", *input.tests] if input.tests else [],
         verifier=lambda wildcards: resolved.benchmarks[wildcards.benchmark].verifier,
         descendants=lambda wildcards, output: Path(output[0]).with_name("cell.json"),
     message:
         "Score {wildcards.model}/{wildcards.method}/N{wildcards.staleness}/seed{wildcards.seed} at {wildcards.checkpoint}: {wildcards.benchmark}"
     shell:
         "rm -f {params.descendants:q};"
-        " python -m respo.evaluation.score --generations {input:q} --verifier {params.verifier:q}"
-        " --workers {threads} --out {output:q} 2>&1 | tee -i {log:q}"
+        " python -m respo.evaluation.score --generations {input.generations:q}"
+        " --verifier {params.verifier:q} {params.tests:q} --workers {threads} --out {output:q} 2>&1"
+        " | tee -i {log:q}"
 
 
 rule cell:
