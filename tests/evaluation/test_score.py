@@ -230,6 +230,67 @@ def test_summary_names_failures_if_there_are_any() -> None:
     )
 
 
+def test_verdicts_in_the_file_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A dump of verl, whose own score is wrong about the second response."""
+    rows = [
+        {"input": "1+1=", "output": rf"\boxed{{{n}}}", "gts": "2", "score": 1.0, "step": 1}
+        for n in (2, 3)
+    ]
+    source, out = write(tmp_path / "1.jsonl", rows), tmp_path / "s.jsonl"
+    score(monkeypatch, "--generations", source, "--out", out, "--verifier", "strict_box")
+    printed = capsys.readouterr().out
+    assert printed.startswith("2 scored, 1 correct, ")
+    assert printed.endswith("; 1 of 2 verdicts in the file differ\n")
+
+
+def test_batches_give_the_same_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By number and by length of responses; order kept."""
+    rows = [
+        {"id": n % 3, "sample": n // 3, "answer": "1", "response": rf"{'x' * n}\boxed{{{n % 2}}}"}
+        for n in range(20)
+    ]
+    source = write(tmp_path / "g.jsonl", rows)
+
+    def scores(name: str) -> list[dict]:
+        out = tmp_path / name
+        score(monkeypatch, "--generations", source, "--out", out, "--verifier", "strict_box")
+        if out.suffix == ".parquet":
+            return read_parquet(out).to_pylist()
+        return [json.loads(line) for line in out.read_text().splitlines()]
+
+    whole = scores("whole.parquet")
+    assert [row["correct"] for row in whole] == [n % 2 == 1 for n in range(20)]
+    assert [(row["problem_id"], row["sample"]) for row in whole] == [
+        (str(n % 3), n // 3) for n in range(20)
+    ]
+    monkeypatch.setattr("respo.evaluation.score.BATCH_RESPONSES", 3)
+    assert scores("batches.parquet") == whole
+    assert pq.read_metadata(tmp_path / "batches.parquet").num_row_groups == 7
+    monkeypatch.setattr("respo.evaluation.score.BATCH_CHARACTERS", 30)
+    assert scores("short.parquet") == scores("short.jsonl") == whole
+
+
+def test_a_killed_job_leaves_no_scores(tmp_path: Path) -> None:
+    source, out = write(tmp_path / "g.jsonl", ROWS), tmp_path / "s.parquet"
+    code = (
+        "import os, sys\n"
+        "from respo.evaluation import score\n"
+        "score.BATCH_RESPONSES = 1\n"
+        "rows = score._rows\n"
+        "def dies_at_the_third(batch, verdicts):\n"
+        "    if batch[0].problem_id == 'three': os.kill(os.getpid(), 9)\n"
+        "    return rows(batch, verdicts)\n"
+        "score._rows = dies_at_the_third\n"
+        f"sys.argv = ['score', '--generations', {str(source)!r}, '--out', {str(out)!r},"
+        " '--verifier', 'strict_box']\n"
+        "score.main()"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == -9
+    assert not out.exists()
+
+
 def test_help_documents_the_columns(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,8 +77,7 @@ def main() -> None:
             for batch in _batches(generations):
                 verdicts = verifier.check(batch, progress)
                 write(_rows(batch, verdicts))
-                count.update(verdict.status for verdict in verdicts)
-                count["correct"] += sum(verdict.correct for verdict in verdicts)
+                count += _counts(batch, verdicts)
                 progress.before += len(batch)
     print(_summary(total, count, time.monotonic() - start))
 
@@ -134,6 +133,19 @@ def _writer(
         )
 
 
+def _counts(generations: Sequence[Generation], verdicts: Sequence[Verdict]) -> Counter[str]:
+    """Count statuses, correct responses, and where the file itself has verdicts, which differ."""
+    claims = [
+        generation.claimed != verdict.correct
+        for generation, verdict in zip(generations, verdicts, strict=True)
+        if generation.claimed is not None
+    ]
+    count = Counter(verdict.status for verdict in verdicts)
+    count["correct"] = sum(verdict.correct for verdict in verdicts)
+    count["claimed"], count["differ"] = len(claims), sum(claims)
+    return count
+
+
 class _Progress:
     """Says every five seconds how far the work is, nothing if it is done sooner.
 
@@ -158,9 +170,11 @@ class _Progress:
 
 def _summary(total: int, count: Counter[str], seconds: float) -> str:
     failed = f", {count['failed']} failed" if count["failed"] else ""
+    claimed = f"; {count['differ']} of {count['claimed']} verdicts in the file differ"
     return (
         f"{total} scored, {count['correct']} correct, "
         f"{count['unparsed']} unparsed, {count['timeout']} timed out{failed}, {seconds:.1f} s"
+        f"{claimed if count['claimed'] else ''}"
     )
 
 
