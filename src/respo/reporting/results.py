@@ -12,6 +12,7 @@ from respo.cli import UserError
 from respo.config import Run, load_resolved_study
 from respo.config.schema import Positive, Strict
 from respo.files import made_from, read_json, read_parquet, sha256_of
+from respo.statistics import pass_at_k
 
 Count = Annotated[int, Field(ge=0)]
 BRANCH_COLUMNS = ("rollout_batch", "bin", "responses", "coefficient_mass", "tokens")
@@ -62,6 +63,14 @@ class Cell(Strict):
         """Return the share of correct samples of each problem, in [0, 1]."""
         return {problem.id: problem.correct / problem.samples for problem in self.problems}
 
+    def solved(self, k: int) -> dict[str, float]:
+        """Return pass@k of each problem; for k = 1 this is `accuracy`."""
+        if k == 1:
+            return self.accuracy()
+        counts = [(problem.samples, problem.correct) for problem in self.problems]
+        estimates = pass_at_k(*np.transpose(counts), k).tolist()
+        return {problem.id: e for problem, e in zip(self.problems, estimates, strict=True)}
+
 
 class Results:
     """Reads a folder `results/<study>` and remembers the hash of each file that it read."""
@@ -81,16 +90,22 @@ class Results:
             )
         self.study = load_resolved_study(file)
         self._hashes: dict[str, str] = {}
+        self._cells: dict[Path, Cell] = {}
         self._remember(file)
 
-    def cell(self, run: Run, benchmark: str) -> Cell | None:
-        """Read the cell of a run at its last evaluated update; None where it is missing.
+    def cell(self, run: Run, benchmark: str, update: int | None = None) -> Cell | None:
+        """Read the cell of a run at an update, the last evaluated one if left out.
+
+        Returns:
+            None where the cell is missing.
 
         Raises:
             UserError: the file is damaged, or holds the result of something else than its path
                 says.
         """
-        path = self.cell_path(run, benchmark)
+        path = self.cell_path(run, benchmark, update)
+        if path in self._cells:
+            return self._cells[path]
         if not path.is_file():
             return None
         cell = _parse_cell(path)
@@ -100,7 +115,7 @@ class Results:
             "method": run.method,
             "staleness": run.staleness,
             "seed": run.seed,
-            "update": self.update(run),
+            "update": self.update(run) if update is None else update,
             "benchmark": benchmark,
         }
         for key, value in expected.items():
@@ -111,11 +126,12 @@ class Results:
                     "Delete it and make it anew."
                 )
         self._remember(path)
+        self._cells[path] = cell
         return cell
 
-    def cell_path(self, run: Run, benchmark: str) -> Path:
-        """Return the target that makes a cell."""
-        return run.cell(self.folder, self.update(run), benchmark)
+    def cell_path(self, run: Run, benchmark: str, update: int | None = None) -> Path:
+        """Return the target that makes a cell at an update, the last evaluated one if left out."""
+        return run.cell(self.folder, self.update(run) if update is None else update, benchmark)
 
     def update(self, run: Run) -> int:
         """Return the checkpoint that tables show: the last evaluated one."""
@@ -173,7 +189,8 @@ class Results:
         """Read the verdict and length of each response of a cell; None where they are missing.
 
         Returns:
-            `correct` (bool) and `response_tokens` (int64), one value per response.
+            `correct` (bool), `response_tokens` and `problem` (int64), one value per response; the
+            problems are numbered in the order of their names.
 
         Raises:
             UserError: the file is damaged, lacks a column, or has gaps.
@@ -181,7 +198,7 @@ class Results:
         path = self.responses_path(run, benchmark)
         if not path.is_file():
             return None
-        table = read_parquet(path, ["correct", "response_tokens"])
+        table = read_parquet(path, ["problem_id", "correct", "response_tokens"])
         for name in table.column_names:
             if table[name].null_count:
                 raise UserError(f"{path}: {name}: has gaps. Delete it and make it anew.")
@@ -189,6 +206,7 @@ class Results:
         return {
             "correct": table["correct"].to_numpy(zero_copy_only=False).astype(bool),
             "response_tokens": table["response_tokens"].to_numpy().astype(np.int64),
+            "problem": np.unique(table["problem_id"].to_numpy(), return_inverse=True)[1],
         }
 
     def responses_path(self, run: Run, benchmark: str) -> Path:
