@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from respo.statistics import accuracy_by_bin, length_bin, length_bounds
+from respo.statistics import accuracy_by_bin, error_by_bin, length_bin, length_bounds
 
 
 def test_bounds_by_hand() -> None:
@@ -106,3 +106,23 @@ def test_bad_input() -> None:
         accuracy_by_bin([2], [True], [0], bins=2, groups=3)
     with pytest.raises(ValueError, match="from 0 to 0"):
         accuracy_by_bin([0], [True], [-1], bins=2, groups=1)
+
+
+def test_error_by_bin_keeps_problems_together() -> None:
+    """Problem 7 is right 2 times of 2, problem 9 never of 1: a = 2/3, residuals 2/3 and -2/3.
+
+    The variance is 2 / 1 x 8/9 by 3 squared, the error 4/9. In bin 1 there is one problem alone.
+    """
+    error_GQ = error_by_bin(
+        [0, 0, 0, 1], [True, True, False, True], [0] * 4, [7, 7, 9, 9], bins=3, groups=1
+    )
+    np.testing.assert_allclose(error_GQ, [[4 / 9, np.nan, np.nan]])
+
+
+def test_error_of_problems_with_one_response_each() -> None:
+    """Then it is the usual one of a share, sqrt(a (1 - a) / (n - 1)): a = 1/4, n = 4."""
+    correct = [True, False, False, False]
+    error_GQ = error_by_bin([0] * 4, correct, [1] * 4, range(4), bins=1, groups=2)
+    np.testing.assert_allclose(error_GQ, [[np.nan], [np.sqrt(3 / 16 / 3)]])
+    with pytest.raises(ValueError, match="needs a cluster"):
+        error_by_bin([0] * 4, correct, [0] * 4, [0], bins=1, groups=1)

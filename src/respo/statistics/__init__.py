@@ -13,7 +13,13 @@ from respo.statistics.bootstrap import (
 )
 from respo.statistics.branches import Branch, branch_shares, mean_by_batch, sum_by_batch
 from respo.statistics.curves import Late, accuracy_of_score, early_peak, late_score
-from respo.statistics.length_bins import BinAccuracy, accuracy_by_bin, length_bin, length_bounds
+from respo.statistics.length_bins import (
+    BinAccuracy,
+    accuracy_by_bin,
+    error_by_bin,
+    length_bin,
+    length_bounds,
+)
 from respo.statistics.majority import majority_vote
 from respo.statistics.pass_at_k import pass_at_1, pass_at_k
 from respo.statistics.resolution import (
@@ -41,6 +47,7 @@ __all__ = [
     "cluster_bootstraps",
     "difference_variance",
     "early_peak",
+    "error_by_bin",
     "late_score",
     "length_bin",
     "length_bounds",

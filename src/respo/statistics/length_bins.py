@@ -87,6 +87,49 @@ def accuracy_by_bin(
     return BinAccuracy(responses_GQ, accuracy_GQ)
 
 
+def error_by_bin(
+    bin_index: ArrayLike,
+    correct: ArrayLike,
+    group: ArrayLike,
+    cluster: ArrayLike,
+    bins: int,
+    groups: int,
+) -> np.ndarray:
+    """Return the standard error of each accuracy of `accuracy_by_bin`, shape (groups, bins).
+
+    Problems are drawn, not responses: those of a problem stay together. With y_p correct of the n_p
+    responses of problem p in a bin and accuracy a, the variance is G / (G - 1) times the sum of
+    (y_p - a n_p)^2, by the square of the bin's responses: the linearised variance of a ratio
+    estimate with G clusters (Cochran, Sampling Techniques, 1977, Ch. 6 and 9A). NaN where all
+    responses of a bin are of one problem.
+
+    Args:
+        bin_index: as in `accuracy_by_bin`, as are the others.
+        correct: of each response.
+        group: of each response.
+        cluster: number of each response's problem; those of other benchmarks have other numbers.
+        bins: number of bins.
+        groups: number of groups.
+
+    Raises:
+        ValueError: as for `accuracy_by_bin`.
+    """
+    count_GQ, accuracy_GQ = accuracy_by_bin(bin_index, correct, group, bins, groups)
+    cell_B = np.asarray(group).astype(np.int64) * bins + np.asarray(bin_index)
+    cluster_B = np.unique(np.asarray(cluster), return_inverse=True)[1]
+    if cluster_B.shape != cell_B.shape:
+        raise ValueError("each response needs a cluster")
+    clusters = int(cluster_B.max(initial=0)) + 1
+    key_K, key_B = np.unique(cell_B * clusters + cluster_B, return_inverse=True)
+    residual_B = np.asarray(correct) - accuracy_GQ.ravel()[cell_B]
+    residual_K, cell_K = np.bincount(key_B, residual_B), key_K // clusters
+    size = groups * bins
+    total = np.bincount(cell_K, residual_K**2, minlength=size).reshape(groups, bins)
+    several = np.bincount(cell_K, minlength=size).reshape(groups, bins)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.sqrt(total * several / (several - 1)) / count_GQ
+
+
 def _lengths(tokens: ArrayLike, limit: int) -> np.ndarray:
     tokens_B = np.asarray(tokens, dtype=np.int64)
     if tokens_B.ndim != 1 or np.any((tokens_B < 0) | (tokens_B > limit)):
