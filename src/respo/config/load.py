@@ -64,6 +64,8 @@ def load_study(
     path = _named(_yaml_files(config / "studies"), name, "study", config / "studies")
     study = validate(Study, read_yaml(path), path)
     named = _places(study, "methods", path)
+    if own_methods and not named:
+        raise UserError(f"own_methods: study {name!r} trains nothing; choose another, or leave it")
     joining = [n for n in _yaml_files(own_methods) if n not in named] if own_methods else []
     study = study.model_copy(
         update={
@@ -187,7 +189,7 @@ def _baselines(study: Study, path: Path) -> dict[str, str]:
 
 
 def _train_data(study: Study, path: Path) -> dict[str, str]:
-    places = {study.train_data: f"{path}: train_data"}
+    places = {study.train_data: f"{path}: train_data"} if study.train_data else {}
     for index, extra in enumerate(study.extra_runs):
         if extra.train_data:
             places.setdefault(extra.train_data, f"{path}: extra_runs.{index}.train_data")

@@ -121,7 +121,9 @@ class ResolvedStudy(Strict):
     def train_data(self, run: Run) -> str:
         """Return the name of a run's training set."""
         extra = self._extra[run]
-        return (extra and extra.train_data) or self.study.train_data
+        name = (extra and extra.train_data) or self.study.train_data
+        assert name  # a study with methods has it
+        return name
 
     def _blocks(self) -> Iterator[tuple[Run, ExtraRuns | None]]:
         """Yield each run of the grid, then those beside it, with the block that names it."""

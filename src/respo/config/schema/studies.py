@@ -1,6 +1,6 @@
 """`config/studies`."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -130,11 +130,36 @@ class ExtraRuns(Strict):
     )
 
 
+# What a study may leave out if it trains nothing. Training has no say in its results.
+UNTRAINED: dict[str, Any] = {
+    "methods": [],
+    "staleness": [1],
+    "seeds": [0],
+    "updates": 1,
+    "mini_batch": 1,
+    "rollouts_per_prompt": 2,
+    "temperature": 1.0,
+    "loss_aggregation": "token-mean",
+    "optimizer": {
+        "learning_rate": 1.0e-6,
+        "warmup_updates": 0,
+        "betas": [0.9, 0.999],
+        "weight_decay": 0.0,
+        "gradient_clip": 1.0,
+    },
+    "checkpoints": [1],
+    "figures": [],
+}
+
+
 class Study(Training):
     """`config/studies/NAME.yaml`: the grid methods x models x staleness x seeds."""
 
     title: Label = Field(description="heads the report")
-    methods: Names = Field(description="files of config/methods, in the order of the tables")
+    methods: Annotated[list[Name], AfterValidator(_distinct)] = Field(
+        description="files of config/methods, in the order of the tables; [] or left out: nothing "
+        "is trained, and `baselines` are evaluated"
+    )
     models: Names = Field(description="files of config/models")
     staleness: Counts = Field(
         description="N, updates per rollout batch, all with the same behaviour policy"
@@ -144,7 +169,9 @@ class Study(Training):
     baselines: Annotated[list[Name], AfterValidator(_distinct)] = Field(
         default=[], description="files of config/models that are evaluated without training"
     )
-    train_data: Name = Field(description="a file of config/datasets")
+    train_data: Name | None = Field(
+        default=None, description="a file of config/datasets; required where there are methods"
+    )
     benchmarks: Names = Field(description="files of config/benchmarks, the columns of the tables")
     evaluation: Evaluation = Field(description="how benchmarks are sampled")
     tables: Annotated[list[TableId], AfterValidator(_distinct)] = Field(
@@ -153,6 +180,28 @@ class Study(Training):
     figures: Annotated[list[FigureId], AfterValidator(_distinct)] = Field(
         description="figures to make"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nothing_is_trained(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or values.get("methods") or not values.get("baselines"):
+            return values
+        evaluation = values.get("evaluation")
+        if isinstance(evaluation, dict):
+            evaluation = {"updates": [1]} | evaluation
+        known = UNTRAINED | {"models": values["baselines"]}
+        return known | values | ({"evaluation": evaluation} if evaluation else {})
+
+    @model_validator(mode="after")
+    def _methods_or_baselines(self) -> Self:
+        if self.methods and self.train_data is None:
+            raise ValueError("train_data: is missing; add the key")
+        if not self.methods and not self.baselines:
+            raise ValueError("methods: is empty; name methods, or baselines to evaluate only")
+        for key in ("extra_runs", "figures"):
+            if not self.methods and getattr(self, key):
+                raise ValueError(f"{key}: need methods, and there are none; remove them")
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
