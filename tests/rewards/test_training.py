@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from respo.rewards import training
+from respo.rewards.code import CodePool
 from respo.rewards.training import Checkers, Shared, training_reward, training_rewards
 from respo.rewards.workers import WorkerError
 
@@ -54,9 +55,9 @@ def test_one_by_one_and_in_a_batch(column: int) -> None:
 
 
 def test_an_unknown_verifier() -> None:
-    with pytest.raises(ValueError, match="'exact' is neither strict_box nor math_verify"):
+    with pytest.raises(ValueError, match="'exact' is none of strict_box, math_verify"):
         training_reward("exact", "1", "1")
-    with pytest.raises(ValueError, match="'exact' is neither strict_box nor math_verify"):
+    with pytest.raises(ValueError, match="'exact' is none of strict_box, math_verify"):
         training_rewards("exact", [("1", "1")])
 
 
@@ -143,3 +144,33 @@ def test_no_process_is_left_at_the_exit() -> None:
     assert len(pids) == 3
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert done.stderr == ""
+
+
+ADD_ONE = '{"function": null, "tests": [{"input": "1", "output": "2"}]}'
+
+
+def test_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one from many threads, and in a batch."""
+    pool = CodePool(2, seconds=20)
+    try:
+        assert pool.sandbox
+    except WorkerError as error:
+        pytest.skip(str(error))
+    monkeypatch.setattr(training, "shared_code_pool", lambda: pool)
+    responses = [f"```\nprint(int(input()) + {number})\n```" for number in (1, 2, 1)] + ["none"]
+    pairs = [(ADD_ONE, response) for response in responses]
+    expected = [1.0, -1.0, 1.0, -1.0]
+    assert training_rewards("code", pairs) == expected
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda pair: training_reward("code", *pair), pairs))
+    assert found == expected
+
+
+def test_the_pool_for_programs_is_made_once() -> None:
+    assert training.shared_code_pool() is training.shared_code_pool()
+    assert training.shared_code_pool().size == training.WORKERS
+
+
+def test_letters() -> None:
+    pairs = [("B", r"\boxed{B}"), ("A", r"\boxed{B}")]
+    assert training_rewards("choice", pairs) == [1.0, -1.0]

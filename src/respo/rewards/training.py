@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from queue import LifoQueue
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from respo.rewards.choice import choice_letter
 from respo.rewards.strict_box import strict_box
 from respo.rewards.workers import MEMORY_MB, SECONDS, Pair, Verdict, WorkerPool
 
@@ -115,14 +116,10 @@ def training_reward(verifier: str, gold: str, response: str) -> float:
     if verifier == "math_verify":
         return _sign(shared_checkers().check(gold, response))
     if verifier == "choice":
-        from respo.rewards.choice import choice_letter
-
         return 1.0 if choice_letter(response) == gold else -1.0
     if verifier == "code":
         return _sign(shared_code_pool().check([(gold, response)])[0])
-    raise ValueError(
-        f"verifier: {verifier!r} is none of strict_box, math_verify, choice and code"
-    )
+    raise ValueError(f"verifier: {verifier!r} is none of strict_box, math_verify, choice and code")
 
 
 def training_rewards(verifier: str, pairs: Sequence[Pair]) -> list[float]:

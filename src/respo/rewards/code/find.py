@@ -7,6 +7,8 @@ from respo.rewards.code.kinds import BUBBLEWRAP, NAMESPACES, Kind
 from respo.rewards.code.process import SandboxProcess
 from respo.rewards.workers import WorkerError
 
+KINDS = (BUBBLEWRAP, NAMESPACES)
+
 _PROBE = Task("print(int(input()) + 1)", None, 1 << 30, 1 << 20, 1 << 10, 10.0, 16)
 _REMEDY = (
     "install bubblewrap 0.8 or later, or have user namespaces allowed (sysctl "
@@ -26,7 +28,7 @@ def find_sandbox() -> Kind:
     """
     with _lock:
         if not _found:
-            _found.append(_probe((BUBBLEWRAP, NAMESPACES)))
+            _found.append(_probe(KINDS))
         return _found[0]
 
 

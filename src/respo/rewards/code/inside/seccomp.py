@@ -6,7 +6,7 @@ are not all confined to a network namespace), make namespaces, or are known for 
 
 import ctypes
 import errno
-import platform
+import os
 
 from respo.rewards.code.inside.system import forbid_privileges, prctl
 
@@ -67,9 +67,9 @@ class _Filter(ctypes.Structure):
 
 def refuse_calls() -> None:
     """Refuse the calls from here on, to all that this process starts too; nothing elsewhere."""
-    if platform.machine() not in _ARCHITECTURES:
+    if os.uname().machine not in _ARCHITECTURES:
         return
-    column, architecture = _ARCHITECTURES[platform.machine()]
+    column, architecture = _ARCHITECTURES[os.uname().machine]
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, architecture),
