@@ -17,7 +17,10 @@ def test_modules_are_the_ids_that_a_study_may_name():
 
 
 def test_modules_have_their_function():
-    assert all(callable(registry.module(tables, id_).render) for id_ in registry.ids(tables))
+    for id_ in registry.ids(tables):
+        module = registry.module(tables, id_)
+        assert all(callable(getattr(module, name)) for name in ("applies", "inputs", "make"))
+        assert all(isinstance(getattr(module, name), tuple) for name in ("PRINTED", "SECTIONS"))
     assert all(callable(registry.module(figures, id_).draw) for id_ in registry.ids(figures))
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from respo.cli import UserError
-from respo.reporting.rows import MACRO, contrasts, pool
+from respo.reporting.contrasts import contrasts
+from respo.reporting.rows import MACRO, pool
 
 # Bootstrap errors are themselves estimates: with 10,000 replicates good to about 1 %.
 NEARLY = 0.03

@@ -1,7 +1,11 @@
 # Tables, figures and the report of a study.
 
 from respo.objectives import is_sequence_level
+from respo.reporting import registry, tables
+from respo.reporting.table import suffixes
 
+REFERENCE = Path(os.path.relpath(CONFIG / "reference"))
+TABLE_MODULES = {table: registry.module(tables, table) for table in study.tables}
 FIGURE_INPUTS = {
     "respo/fig1": [],
     "respo/fig3": of_runs("metrics.parquet") + of_runs("config.yaml"),
@@ -23,14 +27,26 @@ if "aspo/fig4" in study.figures and not FIGURE_CODE["aspo/fig4"]:
         "study has none; add one, or take the figure out"
     )
 
-for table in study.tables:
+for table, module in TABLE_MODULES.items():
+    if reason := module.applies(resolved):
+        fail(
+            f"config/studies/{settings.study}.yaml: tables: {table} {reason}; take the table out"
+        )
+    try:
+        TABLE_SUFFIXES = suffixes(table, resolved, REFERENCE)
+    except UserError as error:
+        fail(error)
 
     rule:
         name:
             rule_name("table", table)
         input:
             study=f"{STUDY}/study.yaml",
-            cells=cells(lambda run: [resolved.checkpoints(run)[-1]]),
+            results=[f"{STUDY}/{path}" for path in module.inputs(resolved)],
+            # The papers' numbers, where the table has any.
+            reference=(
+                [str(REFERENCE / f"{Path(table).parent}.csv")] if module.PRINTED else []
+            ),
         output:
             html=report(
                 f"{STUDY}/tables/{table}.html",
@@ -38,9 +54,11 @@ for table in study.tables:
                 category="Tables",
                 labels={"table": table},
             ),
-            csv=f"{STUDY}/tables/{table}.csv",
-            md=f"{STUDY}/tables/{table}.md",
-            tex=f"{STUDY}/tables/{table}.tex",
+            others=[
+                f"{STUDY}/tables/{table}.{suffix}"
+                for suffix in TABLE_SUFFIXES
+                if suffix != "html"
+            ],
         log:
             f"{LOGS}/tables/{table}.log",
         benchmark:
@@ -56,12 +74,13 @@ for table in study.tables:
             runtime=10,
         params:
             table=table,
+            reference=str(REFERENCE),
             study=lambda wildcards, input: Path(input.study).parent,
         message:
             "Table {params.table}"
         shell:
             "python -m respo.reporting.table {params.table:q} --study {params.study:q}"
-            " 2>&1 | tee -i {log:q}"
+            " --reference {params.reference:q} 2>&1 | tee -i {log:q}"
 
 
 for figure in study.figures:

@@ -7,9 +7,13 @@ import sys
 import pytest
 
 from respo.reporting import table
-from respo.reporting.tables.respo_table1 import render
 
+ID = "respo/table1"
 ON_POLICY = {"extra_runs": [{"methods": ["grpo"], "staleness": [1]}]}
+
+
+def render(results):
+    return table.make(ID, results)
 
 
 def constant(made, values, **where):
@@ -51,11 +55,18 @@ def test_markdown(full):
     ]
     assert {row[0] for row in shown[2:6]} == {"Small & dense"}
     # The differences come after the notes; none within the on-policy block.
-    assert [row[1:] for row in shown[8:]] == [
+    # Problems agree, so none of them is needed; of samples, the tries of one problem never do.
+    assert [row[1:7] for row in shown[8:]] == [
         ["8", "GSPO - GRPO", "-25.0", "[-25.0, -25.0]", "-25.0", "one seed"],
         ["8", "ReSPO - GRPO", "-75.0", "[-75.0, -75.0]", "-75.0", "one seed"],
-        ["8", "ReSPO - GSPO", "-50.0", "[-50.0, -50.0]", "-50.0", "one seed"],
     ]
+    assert [row[7:] for row in shown[8:]] == [["enough", "enough", ""]] * 2
+    # GRPO is the reference and the best; the third pair is in the file of all alone.
+    assert "Here are 2 of 3 pairs" in text
+    pairs = csv.DictReader(io.StringIO(render(full.results)["contrasts.csv"]))
+    assert [(row["first"], row["second"], row["difference"]) for row in pairs] == [
+        ("grpo", "gspo", "-0.25"), ("grpo", "respo", "-0.75"), ("gspo", "respo", "-0.5"),
+    ]  # fmt: skip
     assert "Incomplete" not in text
     assert f"made from results {digest(full)}" in text
 
@@ -73,7 +84,7 @@ def test_notes(full):
     # 8 cells with 4 responses, 1 unparsed and 1 truncated each.
     assert "Of 32 responses 8 had no readable answer, on 0 the verifier ran out of time" in text
     assert "on 0 it failed (all count as wrong); 8 were cut at the length limit" in text
-    assert "over seeds" not in text  # one seed: nothing to explain
+    assert "means over seeds" not in text  # one seed: nothing to explain
 
 
 def test_latex(full):
@@ -100,7 +111,7 @@ def test_html(full):
          "<b>75.0</b> ± 0.0", "", "1"],
     ]  # fmt: skip
     assert shown[3][4] == "<u>50.0</u> ± 0.0"
-    assert shown[6][2:] == ["GSPO - GRPO", "-25.0", "[-25.0, -25.0]", "-25.0", "one seed"]
+    assert shown[6][2:7] == ["GSPO - GRPO", "-25.0", "[-25.0, -25.0]", "-25.0", "one seed"]
     assert "<li>Sampling: temperature 1" in text
     # The page needs no other file.
     assert not re.search("(src|href)=", text)
@@ -209,7 +220,7 @@ def test_a_long_list_of_missing_cells_is_cut(folder):
     assert "and 6 more" in text
 
 
-def test_command_writes_three_files_and_stays_light(full):
+def test_command_writes_its_files_and_stays_light(full):
     code = (
         "import sys\nfrom respo.reporting.table import main\nmain()\n"
         "print({'torch', 'matplotlib'} & set(sys.modules))"
@@ -218,7 +229,9 @@ def test_command_writes_three_files_and_stays_light(full):
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True
     )
-    paths = [full.path / f"tables/respo/table1.{suffix}" for suffix in ("csv", "md", "html", "tex")]
+    suffixes = table.suffixes(ID, full.study)
+    assert suffixes == ["csv", "md", "html", "tex", "contrasts.csv"]
+    paths = [full.path / f"tables/respo/table1.{suffix}" for suffix in suffixes]
     assert done.stdout.splitlines() == [*map(str, paths), "set()"]
     for path, text in zip(paths, render(full.results).values(), strict=True):
         assert path.read_text(encoding="utf-8") == text
@@ -238,4 +251,4 @@ def test_command_tells_what_is_wrong(full, monkeypatch, capsys):
     assert message.startswith(f"error: {path}: update: is 7, but the path belongs to 32")
     assert not (full.path / "tables").exists()
     assert stopped(monkeypatch, "respo/table9", "--study", full.path) == 2
-    assert "invalid choice: 'respo/table9' (choose from 'respo/table1')" in capsys.readouterr().err
+    assert "invalid choice: 'respo/table9' (choose from " in capsys.readouterr().err

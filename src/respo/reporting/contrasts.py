@@ -1,0 +1,186 @@
+"""Differences between the methods of a model and N: are they resolved, and what would resolve them?
+
+Every pair is compared: with 22 methods these are 231. The CSV file has them all; a page shows each
+method against the best one and against the reference, the study's GRPO or else its first method.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from respo.reporting import labels
+from respo.reporting.layout import Cell, Column, Number, Section, text
+from respo.reporting.results import Results
+from respo.reporting.rows import MACRO, Row, blocks
+from respo.statistics import difference_variance, needed, paired_contrast
+
+TEXT = (
+    "In percentage points, with 95 % percentile intervals from the same replicates (paired by "
+    "problem; not corrected for the number of comparisons). Resolved: the interval excludes zero, "
+    "so other problems would hardly change the sign, and the difference has this sign at every "
+    "training seed, of which there are two or more. Where seeds disagree or there is one, more of "
+    "them must decide. The last columns say what would resolve a difference of the size seen at "
+    "the seeds that both have (at 1.96 standard errors, in half of the repetitions): that many "
+    "times as many problems, or samples of each, or seeds, all else as it is; enough: no more than "
+    "there are; never: the variance that they leave is too large by itself. With one seed the "
+    "spread over seeds is not known, and the first two are for these two checkpoints alone."
+)
+
+
+class Contrast(NamedTuple):
+    """Macro average of `second` minus that of `first`, with its 95 % percentile interval.
+
+    by_seed: the difference of each seed that both have, in order of the seeds. problems, samples,
+    seeds: how many times as many would resolve it (`respo.statistics.needed`).
+    """
+
+    first: Row
+    second: Row
+    difference: float
+    low: float
+    high: float
+    excludes_zero: bool
+    by_seed: tuple[float, ...]
+    problems: float
+    samples: float
+    seeds: float
+
+    @property
+    def verdict(self) -> str:
+        """`resolved` if neither other problems nor the seeds at hand change the sign."""
+        if not self.excludes_zero:
+            return "not resolved"
+        if len(self.by_seed) < 2:
+            return "one seed"
+        same_sign = all(difference * self.difference > 0 for difference in self.by_seed)
+        return "resolved" if same_sign else "seeds disagree"
+
+
+def contrasts(rows: Sequence[Row]) -> Iterator[Contrast]:
+    """Compare each pair of methods of a block that both have a macro average."""
+    for _, block in blocks(rows):
+        for index, second in enumerate(block):
+            for first in block[:index]:
+                if first.bootstrap is not None and second.bootstrap is not None:
+                    yield _contrast(first, second)
+
+
+def _contrast(first: Row, second: Row) -> Contrast:
+    assert first.bootstrap is not None
+    assert second.bootstrap is not None
+    paired = paired_contrast(second.bootstrap, first.bootstrap)
+    seeds = [seed for seed in second.macro_by_seed if seed in first.macro_by_seed]
+    by_seed = tuple(second.macro_by_seed[seed] - first.macro_by_seed[seed] for seed in seeds)
+    return Contrast(
+        first,
+        second,
+        paired.macro_difference,
+        paired.macro_low,
+        paired.macro_high,
+        paired.macro_resolved,
+        by_seed,
+        *_needed(first, second, seeds, by_seed),
+    )
+
+
+def _needed(
+    first: Row, second: Row, seeds: list[int], by_seed: Sequence[float]
+) -> tuple[float, float, float]:
+    """Return how many times as many problems, samples or seeds it takes; NaN: not known."""
+    benchmarks = [name for name in first.estimates if name != MACRO]
+    if not seeds or any(first.problems(b) < 2 for b in benchmarks):
+        return math.nan, math.nan, math.nan
+    variance = difference_variance(
+        *([row.counts(b, seeds) for b in benchmarks] for row in (second, first))
+    )
+    return needed(float(np.mean(by_seed)), variance)
+
+
+def section(results: Results, rows: Sequence[Row]) -> Section:
+    """Lay out the comparison of all pairs, of which a page shows some."""
+    found = list(contrasts(rows))
+    lines = [_line(results, contrast) for contrast in found]
+    shown = [line for c, line in zip(found, lines, strict=True) if _is_shown(results, c, rows)]
+    return Section(
+        "contrasts", "Differences of the macro average", _text(lines, shown), COLUMNS, lines, shown
+    )
+
+
+COLUMNS = [
+    text("model", None),
+    text("N", None),
+    text("first", None),
+    text("second", None),
+    text(None, "Model"),
+    text(None, "N"),
+    text(None, "Difference"),
+    Column("difference", "Points", scale=100.0, sign=True),
+    Column("low", None),
+    Column("high", None),
+    text(None, "95 % interval"),
+    text(None, "By seed"),
+    text("verdict", "Verdict"),
+    Column("problems_factor", None),
+    Column("samples_factor", None),
+    Column("seeds_factor", None),
+    text(None, "Problems x"),
+    text(None, "Samples x"),
+    text(None, "Seeds x"),
+]
+
+
+def _line(results: Results, contrast: Contrast) -> list[Cell]:
+    first, second = contrast.first, contrast.second
+    low, high = (f"{100 * x:+.1f}" for x in (contrast.low, contrast.high))
+    factors = (contrast.problems, contrast.samples, contrast.seeds)
+    return [
+        first.model,
+        str(first.staleness),
+        first.method,
+        second.method,
+        results.study.models[first.model].label,
+        str(first.staleness),
+        f"{labels.method(results.study, second)} - {labels.method(results.study, first)}",
+        Number(contrast.difference),
+        Number(contrast.low),
+        Number(contrast.high),
+        f"[{low}, {high}]",
+        ", ".join(f"{100 * difference:+.1f}" for difference in contrast.by_seed),
+        contrast.verdict,
+        *map(Number, factors),
+        *("" if contrast.verdict == "resolved" else factor(f) for f in factors),
+    ]
+
+
+def factor(value: float) -> str:
+    """Print how many times as many are needed; nothing where it is not known."""
+    if math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "never"
+    return "enough" if value <= 1 else f"{value:.1f}"
+
+
+def _is_shown(results: Results, contrast: Contrast, rows: Sequence[Row]) -> bool:
+    """Whether one of the two is the best of its block or the study's reference."""
+    study = results.study.study
+    reference = "grpo" if "grpo" in study.methods else study.methods[0]
+    pair = (contrast.first, contrast.second)
+    key = (contrast.first.model, contrast.first.staleness)
+    best = max(
+        r.estimates[MACRO].value
+        for r in rows
+        if (r.model, r.staleness) == key and MACRO in r.estimates
+    )
+    return any(row.method == reference or row.estimates[MACRO].value == best for row in pair)
+
+
+def _text(lines: Sequence[object], shown: Sequence[object]) -> str:
+    if len(lines) == len(shown):
+        return TEXT
+    return (
+        f"{TEXT} Here are {len(shown)} of {len(lines)} pairs, those with the best method or the "
+        "reference; the CSV file of contrasts has all of them."
+    )

@@ -1,0 +1,344 @@
+"""Tables of cells: a row per model, N and method, columns of avg@K and pass@K by benchmark.
+
+A table of this kind says which runs and which benchmarks it has; the rest is the same for all.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from respo.config import Run
+from respo.config.study import ResolvedStudy
+from respo.reporting import labels
+from respo.reporting.layout import (
+    MISSING,
+    Block,
+    Cell,
+    Column,
+    Number,
+    Ours,
+    Table,
+    percent,
+    text,
+)
+from respo.reporting.results import Results
+from respo.reporting.rows import MACRO, Row, pool
+
+COUNTS = ("responses", "unparsed", "timed_out", "failed", "truncated")
+MISSING_NAMED = 6
+
+LEAD = [
+    text("model", None),
+    text("method", None),
+    text("N", None),
+    Column("seeds", None, digits=0),
+    Column("complete_seeds", None, digits=0),
+    text(None, "Model"),
+    text(None, "N"),
+    text(None, "Method"),
+]
+TAIL = [
+    percent("macro_seed_sd", "Seed sd"),
+    text(None, "Seeds"),
+    *(Column(count, None, digits=0) for count in COUNTS),
+    Column("mean_response_tokens", None),
+]
+BOOTSTRAP = (
+    "± is one standard error from a cluster bootstrap over problems (10,000 replicates, seed "
+    "0, the same draws for all rows); the macro average weighs the benchmarks equally and "
+    "takes its error from the same replicates. It says how the result would change with other "
+    "problems, not with another training run; 0.0 where all problems agree is a limit of the "
+    "bootstrap, not certainty."
+)
+RANKED = (
+    "Best value of a model and N in bold, second underlined, ranked as printed; ties share. "
+    "On-policy rows (N = 1) are the reference and not ranked."
+)
+AVG_AND_PASS = (
+    "avg@K, the mean share of correct responses of K, and pass@K, the share of problems that K "
+    "tries solve (unbiased estimate; with K of K responses: any is correct), both"
+)
+
+
+# Head of a column after the benchmark's label, and its name in the CSV file, by what it shows.
+KINDS = {
+    "pass@1": ("", "pass_at_1"),
+    "accuracy": ("", "accuracy"),
+    "avg": (" avg@{k}", "avg_at_{k}"),
+    "pass": (" pass@{k}", "pass_at_{k}"),
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """What some columns of a table show: one kind of estimate of some benchmarks.
+
+    samples: K by benchmark, which names the columns and is the number of tries of `pass`.
+    """
+
+    kind: str
+    samples: Mapping[str, int]
+
+    @property
+    def tries(self) -> Mapping[str, int]:
+        """k of pass@k by benchmark; 1 for those that show a share of responses."""
+        return self.samples if self.kind == "pass" else {}
+
+    def column(self, study: ResolvedStudy, name: str) -> Column:
+        """Make the column of a benchmark or of the macro average."""
+        label = "Macro average" if name == MACRO else study.benchmarks[name].label
+        same = set(self.samples.values())
+        k = self.samples.get(name) or (same.pop() if len(same) == 1 else "K")
+        head, key = (part.format(k=k) for part in KINDS[self.kind])
+        error = f"{name}_{key}_standard_error" if head else f"{name}_standard_error"
+        return percent(f"{name}_{key}", f"{label}{head}", error, ranked=True)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of cells.
+
+    kinds: of `KINDS`. runs, benchmarks: those that it shows of a study. otherwise: why it cannot be
+    made where there is none of either.
+    """
+
+    id: str
+    title: str
+    kinds: tuple[str, ...]
+    runs: Callable[[ResolvedStudy], Sequence[Run]]
+    benchmarks: Callable[[ResolvedStudy], Sequence[str]]
+    otherwise: str
+
+    def applies(self, study: ResolvedStudy) -> str | None:
+        """Return why the table cannot be made for a study; None if it can."""
+        return None if self.runs(study) and self.benchmarks(study) else self.otherwise
+
+    def inputs(self, study: ResolvedStudy) -> list[Path]:
+        """Return the files that it is made from, below the study's folder."""
+        return cells(study, self.runs(study), self.benchmarks(study))
+
+    def make(self, results: Results) -> Table:
+        """Read the cells and lay out the table.
+
+        Raises:
+            UserError: a damaged or misplaced cell.
+        """
+        return self.lay_out(results, self.pools(results))
+
+    def pools(self, results: Results) -> dict[str, list[Row]]:
+        """Read the rows, once for each kind."""
+        runs, names = self.runs(results.study), self.benchmarks(results.study)
+        parts = {kind: Part(kind, samples(results.study, names)) for kind in self.kinds}
+        return {kind: pool(results, names, part.tries, runs) for kind, part in parts.items()}
+
+    def lay_out(self, results: Results, pools: dict[str, list[Row]]) -> Table:
+        """Make the table of rows that were read."""
+        study = results.study
+        names = list(self.benchmarks(study))
+        parts = [(Part(kind, samples(study, names)), rows) for kind, rows in pools.items()]
+        return lay_out(
+            results,
+            self.title,
+            [(part, rows, [*names, MACRO]) for part, rows in parts],
+            [*self.about(results, pools), *missing(results, self.id, self.inputs(study))],
+        )
+
+    def about(self, results: Results, pools: dict[str, list[Row]]) -> list[str]:
+        """Write what a reader must know of the values."""
+        return notes(results, self.kinds, pools[self.kinds[0]], self.benchmarks(results.study))
+
+
+def lay_out(
+    results: Results,
+    title: str,
+    parts: Sequence[tuple[Part, Sequence[Row], Sequence[str]]],
+    about: Sequence[str],
+    extra: Sequence[tuple[Column, Callable[[Row], Cell]]] = (),
+    block: Callable[[Row], object] = lambda row: (row.model, row.staleness),
+) -> Table:
+    """Lay out rows: names, estimates, spread over seeds, counts.
+
+    Args:
+        results: the study's folder.
+        title: of the table.
+        parts: for each kind of estimate the rows, the same in all, and the names of its columns.
+        about: notes.
+        extra: further columns after the names of the rows.
+        block: what the rows that are compared with each other share.
+    """
+    study = results.study
+    first_rows = parts[0][1]
+    order = list(dict.fromkeys(name for *_, names in parts for name in names))
+    estimates = [
+        (part.column(study, name), [row.estimates.get(name) for row in rows])
+        for name in order
+        for part, rows, names in parts
+        if name in names
+    ]
+    lines = [
+        [
+            *lead(study, row),
+            *(show(row) for _, show in extra),
+            *(None if (e := found[i]) is None else Number(*e) for _, found in estimates),
+            *tail(row),
+        ]
+        for i, row in enumerate(first_rows)
+    ]
+    blocks = [
+        Block([line for _, line in group], ranked=row.staleness != 1)
+        for row, group in _grouped(first_rows, lines, block)
+    ]
+    columns = [*LEAD, *(c for c, _ in extra), *(c for c, _ in estimates), *TAIL]
+    return Table(title, columns, blocks, about, ours=ours([(p, rows) for p, rows, _ in parts]))
+
+
+def _grouped(
+    rows: Sequence[Row], lines: Sequence[list[Cell]], block: Callable[[Row], object]
+) -> list[tuple[Row, list[tuple[Row, list[Cell]]]]]:
+    pairs = zip(rows, lines, strict=True)
+    groups = [list(group) for _, group in groupby(pairs, key=lambda pair: block(pair[0]))]
+    return [(group[0][0], group) for group in groups]
+
+
+def samples(study: ResolvedStudy, benchmarks: Sequence[str]) -> dict[str, int]:
+    """Return K by benchmark."""
+    return {name: study.samples(name) for name in benchmarks}
+
+
+def cells(study: ResolvedStudy, runs: Sequence[Run], benchmarks: Sequence[str]) -> list[Path]:
+    """Return the files with the results of runs at their last evaluated update."""
+    return [
+        run.cell(Path(), study.checkpoints(run)[-1], benchmark)
+        for run in runs
+        for benchmark in benchmarks
+    ]
+
+
+def of_verifiers(*verifiers: str) -> Callable[[ResolvedStudy], list[str]]:
+    """Return what chooses the benchmarks that one of some verifiers judges."""
+    return lambda study: [n for n, b in study.benchmarks.items() if b.verifier in verifiers]
+
+
+def lead(study: ResolvedStudy, row: Row) -> list[Cell]:
+    """Return the names of a row, and the number of its seeds."""
+    return [
+        row.model,
+        row.method,
+        str(row.staleness),
+        Number(len(row.runs)),
+        Number(row.complete_seeds),
+        study.models[row.model].label,
+        labels.staleness(row),
+        labels.method(study, row),
+    ]
+
+
+def tail(row: Row) -> list[Cell]:
+    """Return the spread of a row over seeds, and the counts behind it."""
+    named, tokens = len(row.runs), row.mean_response_tokens()
+    done = row.complete_seeds
+    return [
+        "" if row.seed_sd is None else Number(row.seed_sd),
+        str(named) if done == named else f"{done} of {named}",
+        *(Number(row.total(count)) if row.cells else "" for count in COUNTS),
+        "" if tokens is None else Number(tokens),
+    ]
+
+
+def ours(parts: Sequence[tuple[Part, Sequence[Row]]]) -> Ours:
+    """Return what finds the estimate, in percent, that a paper's value is compared with."""
+
+    def find(model: str, method: str, staleness: int, benchmark: str, metric: str) -> Number | None:
+        for part, rows in parts:
+            if not _shows(part, benchmark, metric):
+                continue
+            for row in rows:
+                if (row.model, row.method, row.staleness) == (model, method, staleness):
+                    estimate = row.mean_of(benchmark.split("+"))
+                    return estimate and Number(*(100 * value for value in estimate))
+        return None
+
+    return find
+
+
+def _shows(part: Part, benchmark: str, metric: str) -> bool:
+    """Whether a part has the metric; avg@K is the same quantity for any K, pass@K is not."""
+    kind, _, k = metric.partition("@")
+    if metric == "pass@1" or kind in ("avg", "accuracy"):
+        return part.kind != "pass"
+    tries = set(part.samples.values()) if benchmark == MACRO else {part.samples.get(benchmark)}
+    return part.kind == kind == "pass" and tries == {int(k)}
+
+
+def notes(
+    results: Results, kinds: Sequence[str], rows: Sequence[Row], benchmarks: Sequence[str]
+) -> list[str]:
+    """Write what a reader must know, one sentence or two each; code in backticks."""
+    study = results.study
+    what = {"pass@1": "pass@1", "accuracy": "Accuracy, the mean share of correct responses,"}
+    totals = {count: sum(row.total(count) for row in rows) for count in COUNTS}
+    shown = [
+        f"{what.get(kinds[0], AVG_AND_PASS if len(kinds) > 1 else 'avg@K, as pass@1,')} in percent "
+        f"of the checkpoint at update {max(study.study.evaluation.updates)}. Problems x samples "
+        f"per problem and seed (verifier): {_problems(study, rows, benchmarks)}.",
+        f"Sampling: {_sampling(study, rows, benchmarks)}.",
+        BOOTSTRAP,
+    ]
+    if any(row.runs[0].is_baseline for row in rows):
+        shown.append("Rows without N are models as they come, not trained here.")
+    if any(len(row.runs) > 1 for row in rows):
+        shown.append(
+            "Values are means over seeds; a problem's cluster holds the samples of all seeds. "
+            "Seed sd: population standard deviation (ddof 0) of the macro average across seeds."
+        )
+    return [
+        *shown,
+        RANKED,
+        f"Of {totals['responses']} responses {totals['unparsed']} had no readable answer, on "
+        f"{totals['timed_out']} the verifier ran out of time and on {totals['failed']} it failed "
+        "(all count as wrong); "
+        f"{totals['truncated']} were cut at the length limit.",
+    ]
+
+
+def _problems(study: ResolvedStudy, rows: Sequence[Row], benchmarks: Sequence[str]) -> str:
+    parts = []
+    for name in benchmarks:
+        b = study.benchmarks[name]
+        size = next((n for row in rows if (n := row.problems(name))), b.rows)
+        parts.append(f"{b.label}: {size} x {study.samples(name)} ({b.verifier})")
+    return "; ".join(parts)
+
+
+def _sampling(study: ResolvedStudy, rows: Sequence[Row], benchmarks: Sequence[str]) -> str:
+    samplings: dict[str, list[str]] = {}
+    for name in benchmarks:
+        # Models differ in the last of the three alone.
+        found = sorted({study.sampling(name, row.model) for row in rows})
+        how = (
+            f"temperature {found[0].temperature:g}, top-p {found[0].top_p:g}, at most "
+            f"{' or '.join(str(values.max_response_tokens) for values in found)} new tokens"
+        )
+        samplings.setdefault(how, []).append(study.benchmarks[name].label)
+    return "; ".join(
+        how if len(samplings) == 1 else f"{', '.join(heads)}: {how}"
+        for how, heads in samplings.items()
+    )
+
+
+def missing(results: Results, id_: str, inputs: Sequence[Path], kind: str = "cells") -> list[str]:
+    """Write which files of a table are missing, and the targets that make them."""
+    paths = [results.folder / path for path in inputs]
+    absent = [path for path in paths if not path.is_file()]
+    if not absent:
+        return []
+    named = ", ".join(f"`{path}`" for path in absent[:MISSING_NAMED])
+    more = f" and {len(absent) - MISSING_NAMED} more" if len(absent) > MISSING_NAMED else ""
+    seeds = "seeds are counted where all benchmarks are there, of those planned. "
+    return [
+        f"Incomplete: {len(absent)} of {len(paths)} {kind} are missing ({MISSING}); "
+        f"{seeds if kind == 'cells' else ''}"
+        f"`snakemake {results.folder}/tables/{id_}.md` makes them all; one by one they are the "
+        f"targets {named}{more}."
+    ]

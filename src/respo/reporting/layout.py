@@ -1,0 +1,317 @@
+"""A table as data, and its forms: CSV, Markdown, HTML and LaTeX.
+
+A table's maker says what stands where; how it is printed, ranked and marked is decided here alone.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from respo.reporting.text import (
+    html,
+    html_page,
+    html_table,
+    latex,
+    latex_table,
+    markdown_table,
+    plain_latex,
+)
+
+MISSING = "--"
+
+
+class Number(NamedTuple):
+    """A value with its error, both unrounded. NaN is what does not exist, printed as nothing."""
+
+    value: float
+    error: float | None = None
+
+
+# None is a missing value, shown as such; an empty text is one that nobody expects.
+Cell = str | Number | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: text, or numbers that are printed alike.
+
+    key: its name in the CSV file; None leaves it out there. label: its head; None leaves it out
+    everywhere else. digits: after the point. scale: of the printed values, 100 for shares in
+    percent; the CSV file has the values as they are. sign: print a plus too. error: name of a
+    column of errors in the CSV file. ranked: mark best and second.
+    """
+
+    key: str | None
+    label: str | None
+    text: bool = False
+    digits: int = 1
+    scale: float = 1.0
+    sign: bool = False
+    error: str | None = None
+    ranked: bool = False
+
+    def show(self, value: float) -> str:
+        """Print a value; nothing for NaN."""
+        if math.isnan(value):
+            return ""
+        return f"{self.scale * value:{'+' if self.sign else ''}.{self.digits}f}"
+
+
+def text(key: str | None, label: str | None) -> Column:
+    """Make a column of text."""
+    return Column(key, label, text=True)
+
+
+def percent(key: str, label: str | None, error: str | None = None, ranked: bool = False) -> Column:
+    """Make a column of shares in [0, 1], printed in percent."""
+    return Column(key, label, scale=100.0, error=error, ranked=ranked)
+
+
+Row = Sequence[Cell]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that are compared with each other; a rule divides blocks."""
+
+    rows: Sequence[Row]
+    ranked: bool = True
+
+
+class Section(NamedTuple):
+    """A further table below the first, in Markdown and HTML, if it has rows to show.
+
+    name: of its CSV file, which has `rows`. shown: the rows that are printed. notes: below it.
+    """
+
+    name: str
+    title: str
+    text: str
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    shown: Sequence[Row]
+    notes: Sequence[str] = ()
+
+
+# (model, method, N, benchmark, metric) to what was measured, in the unit of the papers.
+Ours = Callable[[str, str, int, str, str], Number | None]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: title after that of the study, columns, rows, and what a reader must know.
+
+    notes: one sentence or two each; code in backticks. ours: finds a value to be compared with that
+    of a paper.
+    """
+
+    title: str
+    columns: Sequence[Column]
+    blocks: Sequence[Block]
+    notes: Sequence[str]
+    sections: Sequence[Section] = field(default_factory=tuple)
+    ours: Ours | None = None
+
+
+class Rank(Enum):
+    """Place of a value among those of its block and column."""
+
+    BEST = 1
+    SECOND = 2
+    OTHER = 3
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How one of the formats writes what stands in a cell."""
+
+    plain: Callable[[str], str]
+    number: Callable[[str, str | None, Rank], str]
+
+
+def render(table: Table, study: str, title: str, made_from: str) -> dict[str, str]:
+    """Return the table's files: text by suffix, `csv`, `md`, `html`, `tex`, `NAME.csv`.
+
+    Args:
+        table: what is rendered.
+        study: name of the study.
+        title: of the study.
+        made_from: hash of the results.
+    """
+    title = f"{title}: {table.title}"
+    rows = [row for block in table.blocks for row in block.rows]
+    files = {
+        "csv": _csv(table.columns, rows, study, made_from),
+        "md": _markdown(table, title, made_from),
+        "html": _html(table, title, made_from),
+        "tex": _latex(table, made_from),
+    }
+    for section in table.sections:
+        files[f"{section.name}.csv"] = _csv(section.columns, section.rows, study, made_from)
+    return files
+
+
+def ranks(block: Block, columns: Sequence[Column]) -> list[list[Rank]]:
+    """Rank a block's numbers by column, as printed; equal values share a rank.
+
+    A value that is alone is not ranked.
+    """
+    places = [_column_ranks([row[i] for row in block.rows], c) for i, c in enumerate(columns)]
+    if not block.ranked:
+        return [[Rank.OTHER] * len(columns) for _ in block.rows]
+    return [list(row) for row in zip(*places, strict=True)]
+
+
+def _column_ranks(cells: Sequence[Cell], column: Column) -> list[Rank]:
+    printed = [
+        float(column.show(cell.value))
+        if isinstance(cell, Number) and not math.isnan(cell.value)
+        else None
+        for cell in cells
+    ]
+    values = [value for value in printed if value is not None]
+    order = sorted(set(values), reverse=True) if column.ranked and len(values) > 1 else []
+
+    def rank(value: float | None) -> Rank:
+        place = order.index(value) if value is not None and order else 2
+        return (Rank.BEST, Rank.SECOND)[place] if place < 2 else Rank.OTHER
+
+    return [rank(value) for value in printed]
+
+
+def _lines(columns: Sequence[Column], block: Block, form: _Form) -> Iterator[list[str]]:
+    """Format the rows of a block, the columns that have a head."""
+    for row, places in zip(block.rows, ranks(block, columns), strict=True):
+        yield [
+            _cell(cell, column, place, form)
+            for cell, column, place in zip(row, columns, places, strict=True)
+            if column.label is not None
+        ]
+
+
+def _cell(cell: Cell, column: Column, rank: Rank, form: _Form) -> str:
+    if cell is None:
+        return MISSING
+    if isinstance(cell, str):
+        return form.plain(cell)
+    value = column.show(cell.value)
+    error = None if cell.error is None else f"{column.scale * cell.error:.{column.digits}f}"
+    return form.number(value, error, rank) if value else ""
+
+
+def _shown(table: Table) -> list[Section]:
+    return [section for section in table.sections if section.shown]
+
+
+def _head(columns: Sequence[Column]) -> list[str]:
+    return [column.label for column in columns if column.label is not None]
+
+
+def _text_columns(columns: Sequence[Column]) -> int:
+    """Return the number of columns of text before the first one of numbers."""
+    shown = [column.text for column in columns if column.label is not None]
+    return shown.index(False) if False in shown else len(shown)
+
+
+def _csv(columns: Sequence[Column], rows: Sequence[Row], study: str, made_from: str) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    header = ["study"]
+    for column in columns:
+        header += [name for name in (column.key, column.error) if column.key and name]
+    writer.writerow([*header, "made_from"])
+    for row in rows:
+        line: list[object] = [study]
+        for cell, column in zip(row, columns, strict=True):
+            if column.key:
+                line += _csv_cell(cell, column)
+        writer.writerow([*line, made_from])
+    return file.getvalue()
+
+
+def _csv_cell(cell: Cell, column: Column) -> list[object]:
+    """Return value and error at full precision; what is missing is empty, never zero."""
+    if not isinstance(cell, Number):
+        return [cell or None, *([None] if column.error else [])]
+    numbers = [cell.value, *([cell.error] if column.error else [])]
+    return [None if n is None or math.isnan(n) else _whole(n, column) for n in numbers]
+
+
+def _whole(value: float, column: Column) -> float | int:
+    return int(value) if column.digits == 0 and math.isfinite(value) else float(value)
+
+
+def _marked(best: str, second: str, joined: str) -> Callable[[str, str | None, Rank], str]:
+    marks = {Rank.BEST: best, Rank.SECOND: second, Rank.OTHER: "{}"}
+
+    def number(value: str, error: str | None, rank: Rank) -> str:
+        marked = marks[rank].format(value)
+        return marked if error is None else joined.format(marked, error)
+
+    return number
+
+
+def _markdown(table: Table, title: str, made_from: str) -> str:
+    form = _Form(str, _marked("**{}**", "<u>{}</u>", "{} ± {}"))
+
+    def body(columns: Sequence[Column], blocks: Sequence[Block]) -> str:
+        lines = [line for block in blocks for line in _lines(columns, block, form)]
+        return markdown_table(_head(columns), lines, _text_columns(columns))
+
+    parts = [
+        f"<!-- made from results {made_from} -->",
+        f"# {title}",
+        body(table.columns, table.blocks),
+        "\n".join(f"- {note}" for note in table.notes),
+    ]
+    for section in _shown(table):
+        parts += [f"## {section.title}", section.text]
+        parts.append(body(section.columns, [Block(section.shown, ranked=False)]))
+        if section.notes:
+            parts.append("\n".join(f"- {note}" for note in section.notes))
+    return "\n\n".join(parts) + "\n"
+
+
+def _html(table: Table, title: str, made_from: str) -> str:
+    form = _Form(html, _marked("<b>{}</b>", "<u>{}</u>", "{} ± {}"))
+
+    def body(columns: Sequence[Column], blocks: Sequence[Block]) -> str:
+        lines = [line for block in blocks for line in _lines(columns, block, form)]
+        return html_table([*map(html, _head(columns))], lines, _text_columns(columns))
+
+    def items(notes: Sequence[str]) -> str:
+        return "<ul>\n" + "\n".join(f"<li>{html(note)}</li>" for note in notes) + "\n</ul>"
+
+    parts = [body(table.columns, table.blocks), items(table.notes)]
+    for section in _shown(table):
+        parts += [f"<h2>{html(section.title)}</h2>", f"<p>{html(section.text)}</p>"]
+        parts.append(body(section.columns, [Block(section.shown, ranked=False)]))
+        if section.notes:
+            parts.append(items(section.notes))
+    parts.append(f"<p>Made from results <code>{made_from}</code>.</p>")
+    return html_page(title, parts)
+
+
+def _latex(table: Table, made_from: str) -> str:
+    marks = {Rank.BEST: r"\mathbf{%s}", Rank.SECOND: r"\underline{%s}", Rank.OTHER: "%s"}
+
+    def number(value: str, error: str | None, rank: Rank) -> str:
+        subscript = "" if error is None else rf"_{{\pm {error}}}"
+        return f"${marks[rank] % value}{subscript}$"
+
+    form = _Form(plain_latex, number)
+    body = latex_table(
+        [plain_latex(head) for head in _head(table.columns)],
+        [list(_lines(table.columns, block, form)) for block in table.blocks],
+        _text_columns(table.columns),
+    )
+    small = "\n\n".join(latex(note) for note in table.notes)
+    return (
+        f"% made from results {made_from}\n"
+        "% needs \\usepackage{booktabs}\n"
+        f"{body}\n\n\\par\\footnotesize\n{small}\n"
+    )
