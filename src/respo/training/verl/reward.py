@@ -7,7 +7,8 @@
 The length penalty is added by verl's own reward manager `dapo`. A reward that takes long, or hangs
 until its limit, holds up neither the others nor the event loop: verl calls functions like this one,
 that are not coroutines, in a pool of threads. Each of verl's processes for rewards (8, see
-`reward.num_workers`) starts up to 4 more that compare answers, of about 100 MB each.
+`reward.num_workers`) starts up to 4 more that compare answers, of about 100 MB each, or runs up to 4
+programs.
 """
 
 from typing import Any
@@ -27,8 +28,8 @@ def compute_score(
     Args:
         data_source: not looked at; one rule for all data.
         solution_str: the response.
-        ground_truth: the answer.
-        verifier: `strict_box` or `math_verify`.
+        ground_truth: the answer; of a code problem its tests.
+        verifier: see `respo.rewards.training.training_reward`.
     """
     score = training_reward(verifier, ground_truth, solution_str)
     return {"score": score, "acc": float(score > 0)}
