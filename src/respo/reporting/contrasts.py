@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from respo.reporting import labels
+from respo.reporting import labels, selection
 from respo.reporting.layout import Cell, Column, Number, Section, text
 from respo.reporting.results import Results
 from respo.reporting.rows import MACRO, Row, blocks
@@ -165,8 +165,7 @@ def factor(value: float) -> str:
 
 def _is_shown(results: Results, contrast: Contrast, rows: Sequence[Row]) -> bool:
     """Whether one of the two is the best of its block or the study's reference."""
-    study = results.study.study
-    reference = "grpo" if "grpo" in study.methods else study.methods[0]
+    reference = selection.reference(results.study)
     pair = (contrast.first, contrast.second)
     key = (contrast.first.model, contrast.first.staleness)
     best = max(

@@ -132,8 +132,14 @@ class Grid:
         parts = {kind: Part(kind, samples(results.study, names)) for kind in self.kinds}
         return {kind: pool(results, names, part.tries, runs) for kind, part in parts.items()}
 
-    def lay_out(self, results: Results, pools: dict[str, list[Row]]) -> Table:
-        """Make the table of rows that were read."""
+    def lay_out(
+        self,
+        results: Results,
+        pools: dict[str, list[Row]],
+        extra: Sequence[tuple[Column, Callable[[Row], Cell]]] = (),
+        block: Callable[[Row], object] = lambda row: (row.model, row.staleness),
+    ) -> Table:
+        """Make the table of rows that were read; `extra` and `block` as for `lay_out`."""
         study = results.study
         names = list(self.benchmarks(study))
         parts = [(Part(kind, samples(study, names)), rows) for kind, rows in pools.items()]
@@ -142,6 +148,8 @@ class Grid:
             self.title,
             [(part, rows, [*names, MACRO]) for part, rows in parts],
             [*self.about(results, pools), *missing(results, self.id, self.inputs(study))],
+            extra,
+            block,
         )
 
     def about(self, results: Results, pools: dict[str, list[Row]]) -> list[str]:

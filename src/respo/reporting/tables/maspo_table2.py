@@ -1,0 +1,86 @@
+"""Averages by model, and what each method gains. MASPO, Table 2.
+
+Departure from the paper: all methods of the study are shown, each with the standard error of its
+gain, from replicates that are paired by problem.
+"""
+
+from respo.config import Run
+from respo.config.study import ResolvedStudy
+from respo.reporting import selection
+from respo.reporting.grid import LEAD, Grid, Part, lead, missing, ours, samples
+from respo.reporting.layout import Block, Cell, Column, Number, Table
+from respo.reporting.results import Results
+from respo.reporting.rows import MACRO, Row, blocks
+
+PRINTED = ("table2",)
+SECTIONS = ()
+
+
+def _runs(study: ResolvedStudy) -> list[Run]:
+    own = set(selection.grid(study)) | set(selection.beside_grid(study))
+    return [run for run in study.evaluated() if run in own]
+
+
+GRID = Grid(
+    id="maspo/table2",
+    title="averages by model",
+    kinds=("avg", "pass"),
+    runs=_runs,
+    benchmarks=lambda study: list(study.benchmarks),
+    otherwise="shows what is evaluated, and nothing is",
+)
+applies, inputs = GRID.applies, GRID.inputs
+
+
+def make(results: Results) -> Table:
+    """Read the cells and lay out the table.
+
+    Raises:
+        UserError: a damaged or misplaced cell.
+    """
+    study, pools = results.study, GRID.pools(results)
+    names = list(study.benchmarks)
+    parts = [(Part(kind, samples(study, names)), rows) for kind, rows in pools.items()]
+    columns = [*LEAD]
+    for part, _ in parts:
+        column = part.column(study, MACRO)
+        gain = f"{column.key}_gain"
+        columns += [
+            column,
+            Column(gain, "Gain", scale=100.0, sign=True, error=f"{gain}_standard_error"),
+        ]
+    lines = {
+        (row.model, row.staleness, row.method): [
+            *lead(study, row),
+            *(cell for _, rows in parts for cell in _cells(study, rows, index)),
+        ]
+        for index, row in enumerate(parts[0][1])
+    }
+    table_blocks = [
+        Block([lines[row.model, row.staleness, row.method] for row in block], ranked=staleness != 1)
+        for staleness, block in blocks(parts[0][1])
+    ]
+    reference = selection.reference(study)
+    gain = (
+        f"Gain: in points, over {study.methods[reference].label} of the same model and N, with the "
+        "standard error of the difference from the same replicates, paired by problem."
+    )
+    notes = [*GRID.about(results, pools), gain, *missing(results, GRID.id, inputs(study))]
+    return Table(GRID.title, columns, table_blocks, notes, ours=ours(parts))
+
+
+def _cells(study: ResolvedStudy, rows: list[Row], index: int) -> list[Cell]:
+    """Return the average of a row and its gain."""
+    row, name = rows[index], selection.reference(study)
+    found = row.estimates.get(MACRO)
+    if row.method == name or row.runs[0].is_baseline:
+        return [found and Number(*found), ""]
+    place = (row.model, row.staleness, name)
+    first = next((r for r in rows if (r.model, r.staleness, r.method) == place), None)
+    if first is None:
+        return [found and Number(*found), ""]
+    if first.bootstrap is None or row.bootstrap is None:
+        return [found and Number(*found), None]
+    difference_R = row.bootstrap.macro_replicates_R - first.bootstrap.macro_replicates_R
+    gain = row.bootstrap.macro - first.bootstrap.macro
+    return [found and Number(*found), Number(gain, float(difference_R.std(ddof=1)))]

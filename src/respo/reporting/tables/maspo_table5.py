@@ -1,0 +1,64 @@
+"""Parameters of one objective: avg@K and pass@K. MASPO, Table 5.
+
+A block per model, N and objective that has at least three sets of parameters; its columns of
+parameters are those in which they differ.
+"""
+
+from functools import partial
+
+from respo.config.study import ResolvedStudy
+from respo.reporting import selection
+from respo.reporting.grid import Grid
+from respo.reporting.layout import Cell, Table, text
+from respo.reporting.results import Results
+from respo.reporting.rows import Row
+
+PRINTED = ("table5",)
+SECTIONS = ()
+GRID = Grid(
+    id="maspo/table5",
+    title="parameters, avg@K and pass@K",
+    kinds=("avg", "pass"),
+    runs=selection.sweeps,
+    benchmarks=lambda study: list(study.benchmarks),
+    otherwise=f"shows at least {selection.SWEEP} sets of parameters of one objective with the same "
+    "model and N, and the study has none that are evaluated",
+)
+applies, inputs = GRID.applies, GRID.inputs
+
+
+def make(results: Results) -> Table:
+    """Read the cells and lay out the table.
+
+    Raises:
+        UserError: a damaged or misplaced cell.
+    """
+    study = results.study
+    names = {objective: differing(study, objective) for objective in _objectives(study)}
+    shown = dict.fromkeys(name for found in names.values() for name in found)
+    extra = [(text(name, name), partial(_value, study, names, name)) for name in shown]
+    return GRID.lay_out(
+        results,
+        GRID.pools(results),
+        extra=extra,
+        block=lambda row: (row.model, row.staleness, study.methods[row.method].objective),
+    )
+
+
+def _objectives(study: ResolvedStudy) -> list[str]:
+    return list(dict.fromkeys(study.methods[r.method].objective for r in selection.sweeps(study)))
+
+
+def differing(study: ResolvedStudy, objective: str) -> list[str]:
+    """Return the parameters in which the methods of an objective differ that the table shows."""
+    names = dict.fromkeys(run.method for run in selection.sweeps(study))
+    methods = [study.methods[name] for name in names]
+    return selection.differing([m for m in methods if m.objective == objective])
+
+
+def _value(study: ResolvedStudy, names: dict[str, list[str]], name: str, row: Row) -> Cell:
+    method = study.methods[row.method]
+    if name not in names[method.objective]:
+        return ""
+    value = method.parameters.get(name)
+    return "none" if value is None else f"{value:g}"
