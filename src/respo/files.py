@@ -12,7 +12,7 @@ import os
 import platform
 import subprocess
 import tempfile
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -114,6 +114,39 @@ def parquet_writer(
         pq.ParquetWriter(temporary, schema, write_page_checksum=True) as writer,
     ):
         yield lambda table: writer.write_table(table.cast(schema))
+
+
+def write_parquet_rows(
+    path: Path,
+    schema: pa.Schema,
+    rows: Iterable[dict[str, Any]],
+    made_from: Callable[[], dict[str, Any]],
+) -> int:
+    """Write rows atomically, as `write_parquet`, each as a row group of its own.
+
+    So no more than one is held in memory, here and by those that read row groups.
+
+    Args:
+        path: the file.
+        schema: of the rows.
+        rows: may raise, and then nothing is written.
+        made_from: called when the rows have come to their end.
+
+    Returns:
+        The number of rows.
+    """
+    count = 0
+    options = {"compression": "zstd", "write_page_checksum": True, "write_statistics": False}
+    with (
+        atomic_path(path) as temporary,
+        pq.ParquetWriter(temporary, schema, **options) as writer,
+    ):
+        for row in rows:
+            writer.write_table(pa.Table.from_pylist([row], schema=schema))
+            count += 1
+        provenance = json.dumps(made_from(), sort_keys=True)
+        writer.add_key_value_metadata({METADATA_KEY.decode(): provenance})
+    return count
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:

@@ -1,11 +1,12 @@
 import hashlib
+import json
 import subprocess
 import sys
 
 import pyarrow.parquet as pq
 
 from respo.data import chain
-from respo.files import made_from
+from respo.files import made_from, read_parquet
 
 CONFIG = "source: chain\noperators: [1, 2]\nrows: 20\nseed: 5\n"
 
@@ -103,3 +104,51 @@ def test_no_file(tmp_path):
     result = prepare(tmp_path, ROWS)
     assert result.returncode == 1
     assert result.stderr == "error: sums.jsonl: no such file\n"
+
+
+PROGRAMS = "source: programs\nform: deepcoder\npath: problems.jsonl\nversion: 3\n"
+
+
+def test_programs_are_written_one_after_the_other(tmp_path):
+    tests = json.dumps([{"input": "1", "output": "2"}])
+    line = json.dumps({"problem": "Twice.", "tests": tests}) + "\n"
+    (tmp_path / "problems.jsonl").write_text(line * 3)
+    result = prepare(tmp_path, PROGRAMS, side="held_out")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "3 problems read, 3 kept\nout.parquet: 3 rows\n"
+    with pq.ParquetFile(tmp_path / "out.parquet") as file:
+        # One problem's tests are read at a time.
+        assert file.num_row_groups == 3
+        assert file.schema_arrow.names == ["id", "prompt", "answer", "tests"]
+    origin = made_from(read_parquet(tmp_path / "out.parquet"))
+    assert origin["version"] == 3
+    assert origin["files"]["rows"] == origin["files"]["window"] == 3
+    assert origin["files"]["sha256"] == {
+        "problems.jsonl": hashlib.sha256((line * 3).encode()).hexdigest()
+    }
+
+
+def test_nothing_is_written_if_a_problem_is_bad(tmp_path):
+    good = json.dumps({"problem": "p", "tests": json.dumps([{"input": "1", "output": "2"}])})
+    (tmp_path / "problems.jsonl").write_text(good + '\n{"problem": "p"}\n')
+    result = prepare(tmp_path, PROGRAMS)
+    assert result.returncode == 1
+    assert result.stderr == (
+        "error: problems.jsonl:2: field 'tests' is missing; there are problem; mend the row or "
+        "change form\n"
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"c.yaml", "problems.jsonl"}
+
+
+def test_choices_are_written(tmp_path):
+    (tmp_path / "q.jsonl").write_text('{"q": "Which?", "o": ["x", "y"], "a": "B"}\n')
+    config = "source: choices\npath: q.jsonl\nfields: {prompt: q, options: [o], answer: a}\n"
+    result = prepare(tmp_path, config + "version: 1\n", side="held_out")
+    assert result.stdout == "1 rows read, 1 kept\nout.parquet: 1 rows\n", result.stderr
+    table = read_parquet(tmp_path / "out.parquet")
+    assert table.to_pydict() == {
+        "id": ["row-00000"],
+        "prompt": ["Which?\nA. x\nB. y"],
+        "answer": ["B"],
+    }
+    assert made_from(table)["version"] == 1

@@ -73,7 +73,15 @@ def test_parquet_in_batches_and_named_columns_only(tmp_path):
         ("r.json", '[{"q": 1}, "x"]', ": row 2: is 'x', not an object with fields"),
         ("r.jsonl", "[" * 100_000, ":1: not valid JSON (maximum recursion depth"),
         ("r.parquet", "PAR1", ": not a readable Parquet file"),
-        ("r.csv", "q,a", ": name a file that ends in .parquet, .jsonl or .json"),
+        ("r.txt", "q,a", ": name a file that ends in .parquet, .jsonl, .json or .csv"),
+        ("r.csv", "q,b\n1,2\n", ":1: column 'a' is missing; there are q, b; change fields"),
+        ("r.csv", "", ":1: column 'a' is missing; there are "),
+        ("r.csv", "q,a,a\n1,2,3\n", ":1: a column stands twice; rename one of them"),
+        ("r.csv", "q,a\n1,2\n3\n", ":3: 1 fields, but 2 columns; mend the line"),
+        ("r.csv", 'q,a\n1,"2"3\n', ":2: not valid CSV ("),
+        ("r.csv", 'q,a\n1,"2\n3\n', ":3: not valid CSV (unexpected end of data)"),
+        ("r.csv", b"\xef\xbb\xbfq,a\n1,2\n", ":1: begins with a byte-order mark"),
+        ("r.csv", b"q,a\n1,\xff\n", ":1: not UTF-8 text"),
     ],
 )
 def test_a_bad_file(write, name, data, expected):
@@ -81,7 +89,7 @@ def test_a_bad_file(write, name, data, expected):
     assert message(path).startswith(f"{path}{expected}")
 
 
-@pytest.mark.parametrize("name", ["no.jsonl", "no.json", "no.parquet"])
+@pytest.mark.parametrize("name", ["no.jsonl", "no.json", "no.parquet", "no.csv"])
 def test_no_file(tmp_path, name):
     assert message(tmp_path / name) == f"{tmp_path / name}: no such file"
 

@@ -8,11 +8,15 @@ import pyarrow as pa
 
 from respo.cli import UserError, command
 from respo.config import load_data_config
-from respo.config.schema import Chain, Files, Published, Rows, Union
+from respo.config.schema import Chain, Choices, Files, Programs, Rows, Union
 from respo.data import chain
+from respo.data.choices import read_choices
 from respo.data.hub import fetch
+from respo.data.programs import ProgramReading
 from respo.data.rows import read_rows, read_union
-from respo.files import sha256_of, write_parquet
+from respo.files import sha256_of, write_parquet, write_parquet_rows
+
+PROGRAM_ROWS = pa.schema([(key, pa.string()) for key in ("id", "prompt", "answer", "tests")])
 
 
 def generated(config: Chain, *, held_out: bool) -> pa.Table:
@@ -32,7 +36,7 @@ def generated(config: Chain, *, held_out: bool) -> pa.Table:
     )
 
 
-def published(config: Published) -> tuple[pa.Table, dict[str, Any]]:
+def published(config: Rows | Choices | Union) -> tuple[pa.Table, dict[str, Any]]:
     """Read the rows of files: `id`, `prompt`, `answer`, and what they were made from.
 
     Raises:
@@ -45,7 +49,7 @@ def published(config: Published) -> tuple[pa.Table, dict[str, Any]]:
     elif isinstance(config, Rows):
         reading = read_rows(config, found[0][0])
     else:
-        raise UserError(f"source {config.source} cannot be read yet")
+        reading = read_choices(config, found[0][0])
     print("\n".join(reading.summary()))
     origins = [origin for _, origin in found]
     return reading.table(), {
@@ -55,6 +59,24 @@ def published(config: Published) -> tuple[pa.Table, dict[str, Any]]:
         "unanswered": reading.unanswered,
         "disagreeing": [row.id for row in reading.disagreeing],
     }
+
+
+def write_programs(config: Programs, path: Path, made_from: dict[str, Any]) -> int:
+    """Write problems to be programmed, one after the other; return how many.
+
+    Raises:
+        UserError: a file or problem cannot be used.
+    """
+    files, origin = _files(config)
+    reading = ProgramReading(config, files)
+
+    def provenance() -> dict[str, Any]:
+        counts = {"rows": reading.read, "window": reading.inside, "unanswered": reading.unanswered}
+        return {**made_from, "files": {**origin, **counts}}
+
+    count = write_parquet_rows(path, PROGRAM_ROWS, reading, provenance)
+    print("\n".join(reading.summary()))
+    return count
 
 
 def _files(config: Files) -> tuple[list[Path], dict[str, Any]]:
@@ -88,6 +110,10 @@ def main() -> None:
     made_from: dict[str, Any] = {"config_sha256": sha256_of(options.config)}
     if version is not None:
         made_from["version"] = version
+    if isinstance(config, Programs):
+        count = write_programs(config, options.out, made_from)
+        print(f"{options.out}: {count} rows")
+        return
     if isinstance(config, Chain):
         try:
             table = generated(config, held_out=options.side == "held_out")

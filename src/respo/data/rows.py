@@ -120,7 +120,7 @@ def read_rows(config: Rows, files: Sequence[Path]) -> Reading:
                 reading.add(row)
             else:
                 reading.unanswered += 1
-    _check_count(config, reading, files)
+    check_count(files, config.rows, reading.read, len(reading.rows))
     return reading
 
 
@@ -174,12 +174,17 @@ def _row(config: Rows, record: Record, position: int) -> Row | None:
     return Row(name, config.template.replace("{prompt}", prompt), answer, record.place)
 
 
-def _check_count(config: Rows, reading: Reading, files: Sequence[Path]) -> None:
+def check_count(files: Sequence[Path], expected: int | None, read: int, kept: int) -> None:
+    """Refuse another number of rows than expected, or none.
+
+    Raises:
+        UserError: ``read`` is not ``expected`` (None: any), or ``kept`` is 0.
+    """
     names = ", ".join(map(str, files))
-    if config.rows not in (None, reading.read):
+    if expected not in (None, read):
         raise UserError(
-            f"{names}: {reading.read} rows, but rows is {config.rows}; get the right file, or "
-            f"change rows or leave it out"
+            f"{names}: {read} rows, but rows is {expected}; get the right file, or change rows or "
+            f"leave it out"
         )
-    if not reading.rows:
+    if not kept:
         raise UserError(f"{names}: no row is left; get the right file")

@@ -256,9 +256,19 @@ class Programs(Files):
         default="{prompt}\n{starter_code}",
         description="the prompt of a problem with starter code, for which `{starter_code}` stands",
     )
+    max_tests: Positive | None = Field(
+        default=None,
+        description="keep this many tests of a problem, those with the longest inputs; null: all",
+    )
+    max_test_bytes: Positive | None = Field(
+        default=None,
+        description="bytes that the tests of a problem have together at most: the longest come "
+        "first, and those are kept that fit in; null: any",
+    )
     drop_unanswered: bool = Field(
         default=False,
-        description="leave out and count problems without tests, which otherwise are an error",
+        description="leave out and count problems without usable tests, or of which none fits into "
+        "`max_test_bytes`; otherwise they are an error",
     )
     rows: Positive | None = Field(
         default=None,
