@@ -84,10 +84,11 @@ def test_home_and_repository(run: Run) -> None:
     assert reply.output.splitlines() == ["[] False"] * len(paths)
 
 
-def test_writing(run: Run) -> None:
+def test_writing(run: Run, marker: str) -> None:
     """To /tmp only, whose links lead nowhere else."""
     [reply] = run(
         "import os\n"
+        "name = '/' + input()\n"
         "folders = []\n"
         "for folder, below, _ in os.walk('/'):\n"
         "    folders.append(folder)\n"
@@ -95,11 +96,11 @@ def test_writing(run: Run) -> None:
         "print('/usr/bin' in folders, '/proc/sys' in folders, '/dev' in folders)\n"
         "for folder in folders:\n"
         "    try:\n"
-        "        with open(folder + '/new', 'w') as file: file.write('x')\n"
+        "        with open(folder + name, 'w') as file: file.write('x')\n"
         "        print(folder)\n"
         "    except OSError: pass\n"
         "os.symlink('/', '/tmp/link'); os.symlink('/proc/1/root', '/tmp/root')\n"
-        "for path in ('/tmp/link/new', '/tmp/link/usr/new', '/tmp/root/new', '/dev/null/new',\n"
+        "for path in ('/tmp/link' + name, '/tmp/link/usr' + name, '/tmp/root' + name, '/dev/null/new',\n"
         "             '/proc/sys/kernel/hostname', '/proc/self/oom_score', '/usr/bin/env'):\n"
         "    try:\n"
         "        open(path, 'a').write('x'); print(path)\n"
@@ -107,9 +108,11 @@ def test_writing(run: Run) -> None:
         "try: os.link('/usr/bin/env', '/tmp/env'); print('linked')\n"
         "except OSError: pass\n"
         "try: os.chmod('/usr/bin/env', 0o777); print('changed')\n"
-        "except OSError: pass\n"
+        "except OSError: pass\n",
+        marker,
     )
     assert reply == ("ok", "True True True\n/tmp\n")
+    assert not any(Path(folder, marker).exists() for folder in ("/", "/tmp", "/usr", "/dev/shm"))
 
 
 def test_filling_the_disk(run: Run) -> None:

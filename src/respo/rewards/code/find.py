@@ -50,6 +50,6 @@ def why_not(kind: Kind) -> str | None:
     try:
         with SandboxProcess(kind.command(), _PROBE) as sandbox:
             reply = sandbox.ask("41", 30.0)
-    except (WorkerError, OSError) as error:
+    except (WorkerError, OSError, ValueError) as error:
         return str(error)
     return None if reply == ("ok", "42\n") else f"a program in it ended with {reply.status}"
