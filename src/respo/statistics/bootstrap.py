@@ -111,7 +111,8 @@ def cluster_bootstraps(
         raise ValueError("rows that are bootstrapped together need the same benchmarks")
     if replicates < 2:
         raise ValueError(f"the bootstrap needs at least 2 replicates, not {replicates}")
-    replicates_by_row = [np.empty((replicates, len(row))) for row in means]
+    # Column by column in memory, as they are written here and read by errors and quantiles.
+    replicates_by_row = [np.empty((replicates, len(row)), order="F") for row in means]
     for position, column in enumerate(zip(*means, strict=True)):
         for problems in {mean_P.size for mean_P in column}:
             same = [index for index, mean_P in enumerate(column) if mean_P.size == problems]
