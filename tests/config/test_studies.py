@@ -10,7 +10,8 @@ from respo.config import Run, load_model, load_study
 from respo.config.schema import VerlModel, VllmModel
 
 CONFIG = Path(__file__).parents[2] / "config"
-PAPERS = ("respo", "aspo", "maspo")
+PAPERS = ("respo", "aspo", "aspo-code", "maspo")
+CHOICES = ("arc_challenge", "gpqa_diamond", "mmlu_pro")
 MATHS = {"aime24", "aime25", "amc23", "math500", "minerva_math", "olympiadbench"}
 DENSE, MIXTURE, LONG = "qwen3-1.7b-base", "qwen3-30b-a3b-base", "qwen3-1.7b-base-16k"
 R1 = {size: f"r1-distill-qwen-{size}-8k" for size in ("1.5b", "7b", "14b")}
@@ -39,6 +40,7 @@ def test_every_study_of_the_project_loads():
             "aspo",
             {"qwen3-4b": 5, "qwen3-8b": 2, "qwen3-30b-a3b": 2, "r1-distill-qwen-1.5b-32k": 2},
         ),
+        ("aspo-code", {"qwen3-4b": 2, "r1-distill-qwen-1.5b-32k": 2}),
         # 7 methods and Clip Higher 0.28; 3 ablations and 3 further baselines, or the 7 others of
         # the sweep; GRPO and MASPO.
         ("maspo", {R1["1.5b"]: 8 + 3 + 3, R1["7b"]: 8 + 7, R1["14b"]: 2}),
@@ -88,6 +90,23 @@ def test_the_runs_of_aspo():
     assert set(data.values()) == {"dapo-math-17k"}
 
 
+def test_the_runs_of_aspo_code():
+    study = resolved("aspo-code")
+    assert {(run.method, run.staleness) for run in study.runs()} == {("grpo", 4), ("aspo", 4)}
+    assert {run.model for run in study.evaluated() if run.is_baseline} == {
+        "r1-distill-qwen-1.5b-32k",
+        "deepcoder-1.5b",
+        "nemotron-1.5b",
+        "qwen3-4b",
+    }
+    # Section 7.1: the windows, and how responses are sampled.
+    windows = [(b.start_date, b.end_date) for b in study.benchmarks.values()]
+    assert windows == [("2024-08-01", "2025-02-01"), ("2025-02-01", "2025-05-01")]
+    assert {study.sampling(name, model) for name in study.benchmarks for model in study.models} == {
+        (0.8, 1.0, 32768)
+    }
+
+
 def test_the_runs_of_maspo():
     runs = resolved("maspo").runs()
     assert {run.staleness for run in runs} == {512 // 32}
@@ -125,8 +144,11 @@ def test_the_runs_of_maspo():
             0.001,
             1e-6,
             {"aime24": 64, "aime25": 64, "amc23": 64}
-            | {"math500": 4, "olympiadbench": 4, "minerva_math": 8},
+            | {"math500": 4, "olympiadbench": 4, "minerva_math": 8}
+            # One response to each question out of the domain (ours).
+            | dict.fromkeys(CHOICES, 1),
         ),
+        ("aspo-code", 16, 16, "code", 0.001, 1e-6, {"livecodebench-v5": 8, "livecodebench-v6": 16}),
         # Avg@32 and Pass@32 throughout.
         ("maspo", 32, 8, "math_verify", 0.0, 1e-6, dict.fromkeys(MATHS, 32)),
     ],
@@ -141,11 +163,10 @@ def test_the_settings(name, mini_batch, group, reward, kl, rate, samples):
         assert training.temperature == 1.0
         sapo = run.method.startswith("sapo")
         assert training.loss_aggregation == ("seq-mean-token-mean" if sapo else "token-mean")
-    assert set(study.benchmarks) == MATHS
     samples = samples or dict.fromkeys(("aime24", "aime25", "amc23"), 16) | dict.fromkeys(
         ("math500", "olympiadbench", "minerva_math"), 4
     )
-    assert {name: study.samples(name) for name in MATHS} == samples
+    assert {name: study.samples(name) for name in study.benchmarks} == samples
 
 
 # 100 problems of AIME 2024, AIME 2025 and AMC, 272 of Minerva and 1,174 others; ReSPO's number is
@@ -154,13 +175,15 @@ def test_the_settings(name, mini_batch, group, reward, kl, rate, samples):
     ("name", "expected"),
     [
         ("respo", 7384),
-        ("aspo", 100 * 64 + 272 * 8 + 1174 * 4),
+        # 1,172 questions of ARC, 198 of GPQA and 12,032 of MMLU-Pro.
+        ("aspo", 100 * 64 + 272 * 8 + 1174 * 4 + 1172 + 198 + 12032),
+        ("aspo-code", 279 * 8 + 131 * 16),
         ("maspo", 1546 * 32),
     ],
 )
 def test_the_responses_to_a_checkpoint(name, expected):
     study = resolved(name)
-    assert expected == sum(study.benchmarks[b].rows * study.samples(b) for b in MATHS)
+    assert expected == sum(b.rows * study.samples(name) for name, b in study.benchmarks.items())
 
 
 def test_the_training_of_respo():
