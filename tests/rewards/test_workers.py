@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from respo.rewards.workers import Verdict, WorkerError, WorkerPool
+from respo.rewards.workers import Verdict, WorkerError, WorkerPool, _Waiting
 
 SHARED = Path(os.environ.get("RESPO_SHARED", Path(__file__).parents[3] / "shared"))
 
@@ -136,6 +136,18 @@ def test_equal_pairs_are_compared_once(pool: WorkerPool) -> None:
     assert len(calls) == 3
     assert calls[-1] == (5, 5)
     assert pool.check([]) == []
+
+
+def test_a_worker_keeps_to_its_gold_answer() -> None:
+    """As long as there is one; then it takes another that no other worker is at, or helps out."""
+    waiting = _Waiting([("a", "1"), ("b", "1"), ("a", "2"), ("c", "1"), ("c", "2")])
+    assert waiting.pop("", set()) == ("a", "1")
+    assert waiting.pop("", {"a"}) == ("b", "1")
+    assert waiting.pop("a", {"b"}) == ("a", "2")
+    assert waiting.pop("b", {"a"}) == ("c", "1")
+    assert waiting
+    assert waiting.pop("a", {"c"}) == ("c", "2")
+    assert not waiting
 
 
 def test_closed_pool_starts_anew() -> None:

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
 from types import TracebackType
@@ -108,14 +108,15 @@ class WorkerPool:
     def _check(
         self, count: Counter[Pair], progress: Callable[[int, int], None]
     ) -> dict[Pair, Verdict]:
-        waiting = deque(count)
+        waiting = _Waiting(count)
         verdicts: dict[Pair, Verdict] = {}
         done, total = 0, count.total()
         while len(verdicts) < len(count):
             self._replace_dead(wanted=min(self.size, len(count) - len(verdicts)))
             for worker in self._workers:
                 if worker.state == "idle" and waiting:
-                    worker.send(waiting.popleft(), self.seconds)
+                    others = {other.pair[0] for other in self._workers if other is not worker}
+                    worker.send(waiting.pop(worker.pair[0], others), self.seconds)
             for worker, has_written in self._wait():
                 verdict = worker.receive() if has_written else worker.give_up("timeout")
                 if verdict is not None:
@@ -152,6 +153,30 @@ class WorkerPool:
         for worker in self._workers:
             worker.kill()
         self._workers = []
+
+
+class _Waiting:
+    """Pairs still to be compared, by gold answer: workers remember what they have compared."""
+
+    def __init__(self, pairs: Iterable[Pair]) -> None:
+        self._by_gold: dict[str, deque[Pair]] = {}
+        for pair in pairs:
+            self._by_gold.setdefault(pair[0], deque()).append(pair)
+
+    def __bool__(self) -> bool:
+        return bool(self._by_gold)
+
+    def pop(self, last: str, others: set[str]) -> Pair:
+        """Return a pair: with the ``last`` gold answer; else one that is none of the ``others``."""
+        gold = last
+        if gold not in self._by_gold:
+            first = next(iter(self._by_gold))
+            gold = next((gold for gold in self._by_gold if gold not in others), first)
+        pairs = self._by_gold[gold]
+        pair = pairs.popleft()
+        if not pairs:
+            del self._by_gold[gold]
+        return pair
 
 
 class _Worker:
