@@ -46,6 +46,13 @@ def test_long_prompts_are_dropped_and_counted(tmp_path: Path) -> None:
     assert loaded.dropped == 1
 
 
+def test_the_tests_of_programs_go_before_their_answer(tmp_path: Path) -> None:
+    table = pa.table({"id": ["a"], "prompt": ["1+2="], "answer": ["hash"], "tests": ["{}"]})
+    write_parquet(tmp_path / "t.parquet", table, {})
+    loaded = load_prompts(tmp_path / "t.parquet", character_tokenizer(), max_prompt_tokens=4)
+    assert [row.answer for row in loaded.rows] == ["{}"]
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

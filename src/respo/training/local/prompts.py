@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from respo.cli import UserError
 from respo.files import read_parquet
@@ -44,17 +45,32 @@ def shuffled_epochs(rows: int, seed: int, first_epoch: int = 0) -> Iterator[int]
         epoch += 1
 
 
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Read a training set: `id`, `prompt` and, as `answer`, what the reward needs.
+
+    That is the column ``answer``, of problems to be programmed the column ``tests``.
+
+    Raises:
+        UserError: the file cannot be used.
+    """
+    table = read_parquet(path, ["id", "prompt", "answer"])
+    if "tests" in pq.read_schema(path).names:
+        table = table.set_column(2, "answer", read_parquet(path, ["tests"]).column(0))
+    rows: list[dict[str, str]] = table.to_pylist()
+    return rows
+
+
 def load_prompts(path: Path, tokenizer: Tokenizer, max_prompt_tokens: int) -> Prompts:
-    """Read a training set: columns ``id``, ``prompt``, ``answer``.
+    """Read a training set.
 
     Prompts of more than ``max_prompt_tokens`` are dropped and counted, never truncated.
 
     Raises:
         UserError: the file cannot be used; file, row and remedy are named.
     """
-    table = read_parquet(path, ["id", "prompt", "answer"])
+    table = read_rows(path)
     rows = []
-    for row in table.to_pylist():
+    for row in table:
         if not row["prompt"] or row["answer"] is None:
             raise UserError(f"{path}: row {row['id']!r}: prompt or answer is empty; mend the data")
         try:
@@ -65,7 +81,7 @@ def load_prompts(path: Path, tokenizer: Tokenizer, max_prompt_tokens: int) -> Pr
             rows.append(Prompt(row["prompt"], ids, row["answer"]))
     if not rows:
         raise UserError(
-            f"{path}: none of {table.num_rows} prompts has at most {max_prompt_tokens} tokens; "
+            f"{path}: none of {len(table)} prompts has at most {max_prompt_tokens} tokens; "
             f"raise max_prompt_tokens or add data"
         )
-    return Prompts(rows, dropped=table.num_rows - len(rows))
+    return Prompts(rows, dropped=len(table) - len(rows))

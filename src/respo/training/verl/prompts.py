@@ -15,16 +15,17 @@ import pyarrow as pa
 from respo.cli import UserError, command
 from respo.config import load_run_config
 from respo.config.schema import RunConfig, VerlPolicy
-from respo.files import read_parquet, sha256_of, write_parquet
+from respo.files import sha256_of, write_parquet
 from respo.policy.chat import Chat, load_chat
-from respo.training.local.prompts import shuffled_epochs
+from respo.training.local.prompts import read_rows, shuffled_epochs
 from respo.training.verl.options import Paths
 
 SCHEMA = pa.schema(
     {
         "data_source": pa.string(),
         "prompt": pa.list_(pa.struct({"role": pa.string(), "content": pa.string()})),
-        "reward_model": pa.struct({"ground_truth": pa.string()}),
+        # Large: the tests of problems to be programmed can have more than 2 GB together.
+        "reward_model": pa.struct({"ground_truth": pa.large_string()}),
         "extra_info": pa.struct({"index": pa.int64(), "id": pa.string()}),
     }
 )
@@ -78,7 +79,7 @@ def write_prompts(run: RunConfig, data: Path, paths: Paths) -> tuple[int, int, i
     Raises:
         UserError: the data or the tokenizer cannot be used.
     """
-    rows = read_parquet(data, ["id", "prompt", "answer"]).to_pylist()
+    rows = read_rows(data)
     tokenizer = load_chat(paths.weights, None).tokenizer
     try:
         table, dropped = verl_prompts(run, rows, tokenizer)
