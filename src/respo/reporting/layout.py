@@ -7,7 +7,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -40,7 +40,7 @@ class Column:
     """A column: text, or numbers that are printed alike.
 
     key: its name in the CSV file; None leaves it out there. label: its head; None leaves it out
-    everywhere else. digits: after the point. scale: of the printed values, 100 for shares in
+    everywhere else. digits: after the point; None: as many as there are. scale: of the printed values, 100 for shares in
     percent; the CSV file has the values as they are. sign: print a plus too. error: name of a
     column of errors in the CSV file. ranked: mark best and second.
     """
@@ -48,7 +48,7 @@ class Column:
     key: str | None
     label: str | None
     text: bool = False
-    digits: int = 1
+    digits: int | None = 1
     scale: float = 1.0
     sign: bool = False
     error: str | None = None
@@ -58,7 +58,8 @@ class Column:
         """Print a value; nothing for NaN."""
         if math.isnan(value):
             return ""
-        return f"{self.scale * value:{'+' if self.sign else ''}.{self.digits}f}"
+        form = "g" if self.digits is None else f".{self.digits}f"
+        return f"{self.scale * value:{'+' if self.sign else ''}{form}}"
 
 
 def text(key: str | None, label: str | None) -> Column:
@@ -199,7 +200,7 @@ def _cell(cell: Cell, column: Column, rank: Rank, form: _Form) -> str:
     if isinstance(cell, str):
         return form.plain(cell)
     value = column.show(cell.value)
-    error = None if cell.error is None else f"{column.scale * cell.error:.{column.digits}f}"
+    error = None if cell.error is None else replace(column, sign=False).show(cell.error)
     return form.number(value, error, rank) if value else ""
 
 

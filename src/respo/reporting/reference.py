@@ -25,9 +25,9 @@ Z = 1.96
 
 TEXT = (
     "The paper's value, ours and its standard error, and ours minus the paper's, in the paper's "
-    "unit. Within error: the difference is at most 1.96 standard errors of ours, which the paper's "
-    "own error, mostly unknown, would add to. The errors are over problems: another training run "
-    "may differ by more. Ours are means over the seeds that are there."
+    "unit. Within error: the difference is at most 1.96 standard errors of ours, where it has one; "
+    "the paper's own error, mostly unknown, would add to it. The errors are over problems: another "
+    "training run may differ by more. Ours are means over the seeds that are there."
 )
 
 
@@ -147,7 +147,7 @@ HEAD = [
     text(None, "Method"),
     text(None, "Benchmark"),
     text("metric", "Metric"),
-    Column("paper", "Paper", digits=2),
+    Column("paper", "Paper", digits=None),
     Column("paper_sd", None),
     Column("ours", "Ours", digits=2),
     Column("standard_error", "Error", digits=2),
@@ -204,7 +204,7 @@ def _line(
 
 
 def _benchmark(study: ResolvedStudy, names: str) -> str:
-    own = {MACRO: "Macro average", TRAINING: ""}
+    own = {MACRO: "Macro average", TRAINING: "(training)"}
     shown = [own[n] if n in own else _label(study, n) for n in names.split("+")]
     return ", ".join(shown)
 

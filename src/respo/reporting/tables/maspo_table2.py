@@ -44,10 +44,10 @@ def make(results: Results) -> Table:
     columns = [*LEAD]
     for part, _ in parts:
         column = part.column(study, MACRO)
-        gain = f"{column.key}_gain"
+        gain, head = f"{column.key}_gain", str(column.label).replace("Macro average", "Gain,")
         columns += [
             column,
-            Column(gain, "Gain", scale=100.0, sign=True, error=f"{gain}_standard_error"),
+            Column(gain, head, scale=100.0, sign=True, error=f"{gain}_standard_error"),
         ]
     lines = {
         (row.model, row.staleness, row.method): [
