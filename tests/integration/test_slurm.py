@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slurm
 ROOT = Path(__file__).parents[2]
 STAND_IN = ROOT / "tests" / "training" / "verl" / "stand_in" / "verl"
 NO_MACHINE_FOR_IT = 3
-# Seconds; Snakemake asks Slurm ever more seldom while nothing has ended.
+# Seconds.
 PATIENCE = 600
 STUDY = {
     "title": "Miniature of the ReSPO study",
@@ -225,10 +225,10 @@ class Project:
 
     def start(self, *arguments, place=ON_SLURM, **plan):
         """Start snakemake; the plan is for the stand-in of verl's trainer."""
-        program = Path(sys.executable).with_name("snakemake")
+        program = Path(__file__).with_name("watchful_snakemake.py")
         parent = os.getpid()
         return subprocess.Popen(
-            [program, "--config", "study=mini", *place, *map(str, arguments)],
+            [sys.executable, program, "--config", "study=mini", *place, *map(str, arguments)],
             cwd=self.folder,
             preexec_fn=lambda: die_with_parent(parent, signal.SIGKILL),
             stdout=subprocess.PIPE,
@@ -344,18 +344,6 @@ def test_a_job_fails(cluster, begun):
     project.check_trained(DENSE)
 
 
-def test_a_job_lasts_too_long(cluster, begun):
-    project, process = begun["lasts too long"]
-    output, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1
-    assert "failed, SLURM status is: 'TIMEOUT'" in output
-
-    project.write("models/dense", resources=project.resources("dense") | {"minutes": 20})
-    code, output = project.run(f"{DENSE}/train.json")
-    assert code == 0, output
-    project.check_trained(DENSE)
-
-
 def test_a_study(cluster, project):
     # What comes before, on this machine: where it is done changes nothing of what is made from it.
     generations = [f"{MINI}/eval/16/{name}/generations.parquet" for name in ("easy", "hard")]
@@ -389,3 +377,16 @@ def test_a_study(cluster, project):
     # All benchmarks are scored in one job, on the partition without GPUs; so are table and figure.
     print(jobs)
     assert len(jobs) == 4
+
+
+# Last, as it waits for Slurm's clock.
+def test_a_job_lasts_too_long(cluster, begun):
+    project, process = begun["lasts too long"]
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert "failed, SLURM status is: 'TIMEOUT'" in output
+
+    project.write("models/dense", resources=project.resources("dense") | {"minutes": 20})
+    code, output = project.run(f"{DENSE}/train.json")
+    assert code == 0, output
+    project.check_trained(DENSE)
