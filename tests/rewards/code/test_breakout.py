@@ -100,8 +100,9 @@ def test_writing(run: Run, marker: str) -> None:
         "        print(folder)\n"
         "    except OSError: pass\n"
         "os.symlink('/', '/tmp/link'); os.symlink('/proc/1/root', '/tmp/root')\n"
-        "for path in ('/tmp/link' + name, '/tmp/link/usr' + name, '/tmp/root' + name, '/dev/null/new',\n"
-        "             '/proc/sys/kernel/hostname', '/proc/self/oom_score', '/usr/bin/env'):\n"
+        "for path in ('/tmp/link' + name, '/tmp/link/usr' + name, '/tmp/root' + name,\n"
+        "             '/dev/null/new', '/proc/sys/kernel/hostname', '/proc/self/oom_score',\n"
+        "             '/usr/bin/env'):\n"
         "    try:\n"
         "        open(path, 'a').write('x'); print(path)\n"
         "    except OSError: pass\n"
@@ -176,10 +177,6 @@ def test_new_namespaces(run: Run) -> None:
     "program",
     [
         "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
-        "import threading, time\n"
-        "while True:\n"
-        "    try: threading.Thread(target=time.sleep, args=(100,)).start()\n"
-        "    except RuntimeError: pass",
         # Ended children that nobody has looked after, its own and orphans.
         "import os\n"
         "while True:\n"
@@ -203,6 +200,18 @@ def test_not_ending(run: Run, program: str) -> None:
     [reply] = run(program, "a\nb", seconds=0.5)
     assert reply == ("timeout", "")
     assert time.monotonic() - start < 10
+
+
+def test_a_flood_of_threads(run: Run) -> None:
+    """Their stacks may be too much first."""
+    [reply] = run(
+        "import threading, time\n"
+        "while True:\n"
+        "    try: threading.Thread(target=time.sleep, args=(100,)).start()\n"
+        "    except RuntimeError: pass",
+        seconds=0.5,
+    )
+    assert reply.status in ("timeout", "memory")
 
 
 def test_the_number_of_processes_is_limited(run: Run) -> None:
