@@ -7,7 +7,7 @@ from pathlib import Path
 
 from respo.cli import UserError, explain
 from respo.config import Run, load_settings, load_study, renew_outdated
-from respo.config.schema import Published, VerlModel, VllmModel
+from respo.config.schema import Programs, Published, VerlModel, VllmModel
 from respo.config.study import BASELINE
 from respo.files import check_writable
 from respo.locks import clear_stale_locks
@@ -194,10 +194,15 @@ def dataset_file(name):
     return f"{STUDY}/data/train/{name}.parquet"
 
 
+def prompts_of(wildcards):
+    """The configuration of a training set or benchmark; None if there is none."""
+    kind = resolved.datasets if wildcards.side == "train" else resolved.benchmarks
+    return kind.get(wildcards.dataset)
+
+
 def local_files(wildcards):
     """The files of this machine that rows are read from."""
-    kind = resolved.datasets if wildcards.side == "train" else resolved.benchmarks
-    if not isinstance(data := kind.get(wildcards.dataset), Published):
+    if not isinstance(data := prompts_of(wildcards), Published):
         return []
     for path in data.local_files:
         if not path.is_file():
@@ -207,6 +212,16 @@ def local_files(wildcards):
                 f"{Path.cwd()}"
             )
     return [str(path) for path in data.local_files]
+
+
+def data_memory(wildcards):
+    """Memory of a job that makes prompts, MB: the tests of one problem can have 200 MB."""
+    return 4000 if isinstance(prompts_of(wildcards), Programs) else 500
+
+
+def data_minutes(wildcards):
+    """Longest wall time of a job that makes prompts, minutes."""
+    return 120 if isinstance(prompts_of(wildcards), Programs) else 10
 
 
 def model_memory(wildcards):

@@ -57,8 +57,8 @@ rule data:
         "../../envs/local.yaml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=10,
+        mem_mb=data_memory,
+        runtime=data_minutes,
     message:
         "Make the prompts of {wildcards.dataset}"
     shell:

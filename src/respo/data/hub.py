@@ -126,6 +126,6 @@ def _listing(repository: str, revision: str) -> str:
 
     with suppress(Exception):  # only a help
         files = HfApi().list_repo_files(repository, repo_type="dataset", revision=revision)
-        data = [file for file in files if file.endswith((".parquet", ".jsonl", ".json"))]
+        data = [file for file in files if file.endswith((".parquet", ".jsonl", ".json", ".csv"))]
         return f"; there are {', '.join(data[:20])}"
     return ""
