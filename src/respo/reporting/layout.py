@@ -40,9 +40,9 @@ class Column:
     """A column: text, or numbers that are printed alike.
 
     key: its name in the CSV file; None leaves it out there. label: its head; None leaves it out
-    everywhere else. digits: after the point; None: as many as there are. scale: of the printed values, 100 for shares in
-    percent; the CSV file has the values as they are. sign: print a plus too. error: name of a
-    column of errors in the CSV file. ranked: mark best and second.
+    everywhere else. digits: after the point; None: as many as there are. scale: of the printed
+    values, 100 for shares in percent; the CSV file has the values as they are. sign: print a plus
+    too. error: name of a column of errors in the CSV file. ranked: mark best and second.
     """
 
     key: str | None

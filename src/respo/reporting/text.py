@@ -8,6 +8,8 @@ _SPECIAL = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
+    "≤": r"$\leq$",
+    "−": "$-$",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 

@@ -34,7 +34,25 @@ Seeds = Annotated[
     list[Annotated[int, Field(ge=0, lt=2**31)]], Field(min_length=1), AfterValidator(_distinct)
 ]
 # Tables and figures carry the papers' own numbers.
-TableId = Literal["respo/table1"]
+TableId = Literal[
+    "respo/table1",
+    "respo/table2",
+    "respo/table3",
+    "respo/table4",
+    "respo/table5",
+    "respo/table6",
+    "respo/table7",
+    "respo/table8",
+    "aspo/table1",
+    "aspo/table2",
+    "aspo/table3",
+    "aspo/table4",
+    "maspo/table1",
+    "maspo/table2",
+    "maspo/table5",
+    "maspo/table6",
+    "maspo/table7",
+]
 FigureId = Literal["respo/fig1", "respo/fig3", "aspo/fig4"]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 TopP = Annotated[float, Field(gt=0, le=1)]

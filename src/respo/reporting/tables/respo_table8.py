@@ -66,9 +66,10 @@ def make(results: Results) -> Table:
     ]
     notes = [
         "Score: (s + 1) / 2 in percent, where s is the mean reward of an update's responses, "
-        f"length penalty included. Early peak: the maximum of the updates 1 to {early}. All but the first "
-        f"and the final score: mean over the updates {late} to {updates}, weighted by update "
-        "(trapezoids), with ± the standard deviation in time within the run. Means over seeds.",
+        f"length penalty included. Early peak: the maximum of the updates 1 to {early}. All but "
+        f"the first and the final score: mean over the updates {late} to {updates}, weighted by "
+        "update (trapezoids), with ± the standard deviation in time within the run. Means over "
+        "seeds.",
         "Capped: responses cut at the length limit. Approximate KL: mean over tokens of the log "
         "probability when sampled minus that when learned from, nats.",
         *missing(results, ID, inputs(study), "files of runs"),
