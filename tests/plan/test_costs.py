@@ -87,7 +87,12 @@ def test_local_models_have_no_gpus():
 # The papers' studies: 31 runs with 24 + 4 + 1 evaluated at four checkpoints on six benchmarks ...
 @pytest.mark.parametrize(
     ("name", "runs", "cells"),
-    [("respo", 31, 29 * 4 * 6), ("aspo", 11, (11 + 6) * 6), ("maspo", 31, 31 * 6)],
+    [
+        ("respo", 31, 29 * 4 * 6),
+        ("aspo", 11, (11 + 6) * 9),
+        ("aspo-code", 4, (4 + 4) * 2),
+        ("maspo", 31, 31 * 6),
+    ],
 )
 def test_the_studies_of_the_papers(name, runs, cells):
     resolved = load_study(CONFIG, name)
