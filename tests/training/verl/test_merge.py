@@ -96,18 +96,28 @@ def test_a_merger_that_fails_is_told(tmp_path, config, monkeypatch):
         merge(tmp_path, config("qwen3-1.7b-base"), 256, tmp_path)
 
 
-@pytest.fixture(params=[False, True], ids=["head", "tied"])
-def sharded(request, tmp_path, save_tiny_model):
-    """A run of the FSDP engine on two ranks with a state of update 256, that of the start."""
-    weights = tmp_path / "weights"
-    save_tiny_model(weights)
-    if request.param:
-        tie(weights)
-    actor = states.state(tmp_path / "verl" / "checkpoints", 32) / "actor"
-    command = [sys.executable, HERE / "save_shards.py", weights, actor]
+@pytest.fixture(scope="module")
+def saved_shards(tmp_path_factory, save_tiny_model):
+    """Two models, and the state of each that the FSDP engine saves on two ranks at the start."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("head", "tied")]
+    paths = []
+    for folder in folders:
+        weights, actor = folder / "weights", states.state(folder / "verl/checkpoints", 32) / "actor"
+        save_tiny_model(weights)
+        paths += [weights, actor]
+    tie(folders[1] / "weights")
+    command = [sys.executable, HERE / "save_shards.py", *paths]
     subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    return dict(zip(("head", "tied"), folders, strict=True))
+
+
+@pytest.fixture(params=["head", "tied"])
+def sharded(request, tmp_path, saved_shards):
+    """A run of the FSDP engine on two ranks with a state of update 256, that of the start."""
+    run = Path(shutil.copytree(saved_shards[request.param], tmp_path / "run"))
+    actor = states.state(run / "verl" / "checkpoints", 32) / "actor"
     assert len(list(actor.glob("model_world_size_2_rank_*.pt"))) == 2
-    return tmp_path, weights, actor
+    return run, run / "weights", actor
 
 
 def tie(folder):
