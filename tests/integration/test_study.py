@@ -258,6 +258,23 @@ def test_a_missing_intermediate_file_is_made_anew(study):
     assert would_run(study) == {}
 
 
+def test_a_study_of_baselines_alone(study):
+    only = {
+        "title": "As it comes",
+        "baselines": ["mini"],
+        "benchmarks": ["easy"],
+        "evaluation": {"temperature": 1.0, "top_p": 0.7, "seed": 0},
+        "tables": ["respo/table1"],
+    }
+    (study / "config/studies/only.yaml").write_text(yaml.safe_dump(only))
+    result = snakemake(study, config=["study=only"])
+    assert result.returncode == 0, result.stdout + result.stderr
+    with (study / "results/only/tables/respo/table1.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert row["method"] == "baseline"
+    assert (study / "results/only/report.html").exists()
+
+
 def test_a_cell_can_be_made_at_another_checkpoint(study):
     cell = RUN.format("grpo") + "/eval/2/easy/cell.json"
     assert would_run(study, "--", cell) == {"generate_local": 1, "score": 1, "cell": 1, "total": 3}
