@@ -178,7 +178,7 @@ STAND_IN = """
 import os, sys, time, types
 sys.modules["math_verify.parser"] = parser = types.ModuleType("math_verify.parser")
 def extract_match(): pass
-parser.extract_match = extract_match
+parser.extract_match = parser.parse_expr = extract_match
 def ExprExtractionConfig(): pass
 def LatexExtractionConfig(): pass
 eaten = []

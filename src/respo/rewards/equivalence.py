@@ -19,6 +19,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, parser, verify
 from math_verify.parser import extract_match
 
+from respo.rewards import sympy_names
+
 _LATEX = [LatexExtractionConfig()]
 _EXPRESSION_AND_LATEX = [ExprExtractionConfig(), LatexExtractionConfig()]
 
@@ -78,6 +80,7 @@ class _Places:
 
 _places = _Places()
 parser.extract_match = _places.extract_match
+sympy_names.install()
 _golds: _Memory[list] = _Memory()
 _verdicts: _Memory["Equivalence"] = _Memory()
 
