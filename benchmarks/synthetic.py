@@ -33,7 +33,7 @@ DIFFICULTY = {"aime24": 1.5, "aime25": 2.0, "amc23": 0.0, "math500": -1.2, "": 0
 ROWS = 100  # of a benchmark whose file gives no number
 # What a method gains in log odds, and how fast its responses grow.
 GAIN = {"grpo": 0.0, "gspo": 0.05, "vespo": 0.25, "respo": 0.5, "aspo": 0.4, "maspo": 0.4}
-GROWTH = {"grpo": 0.3, "gspo": 0.25, "vespo": 0.5, "respo": 0.9}
+GROWTH = {"grpo": 0.3, "gspo": 0.25, "vespo": 0.5, "respo": 0.9, "": 0.4}
 
 
 def main() -> None:
@@ -82,7 +82,7 @@ def course(study: ResolvedStudy, run: Run, updates_U: np.ndarray) -> Course:
     stale = 0.02 * run.staleness * (method in ("grpo", "gspo")) + 0.02 * (run.seed % 3)
     odds_U = (0.5 if mixture else -2.3) + (1 + GAIN.get(method, 0.1) - stale) * progress_U
     limit = model.max_response_tokens
-    tokens_U = limit * (0.05 + 0.07 * GROWTH.get(method, 0.4) * progress_U)
+    tokens_U = limit * (0.05 + 0.07 * like(GROWTH, method) * progress_U)
     age_U = (updates_U - 1) % run.staleness / run.staleness if run.staleness else 0 * updates_U
     return Course(progress_U, age_U, odds_U, tokens_U)
 
@@ -111,7 +111,7 @@ def write_training(study: ResolvedStudy, run: Run, folder: Path, rng: np.random.
     def noisy(values_U: np.ndarray, share: float = 0.05) -> np.ndarray:
         return values_U * np.exp(share * rng.standard_normal(updates))
 
-    drift_U = at.age_U * run.staleness / 32
+    drift_U, growth = at.age_U * run.staleness / 32, like(GROWTH, run.method.split("-")[0])
     accuracy_U = sigmoid(at.odds_U + 0.15 * rng.standard_normal(updates))
     ratio_U = 4e-4 * (1 + at.progress_U) * drift_U
     spikes_U = np.where(rng.random(updates) < 0.01 * ("no-dual" in run.method), 20.0, 1.0)
@@ -133,9 +133,11 @@ def write_training(study: ResolvedStudy, run: Run, folder: Path, rng: np.random.
         "ratio_mean_pos": 1 + noisy(ratio_U, 0.3),
         "ratio_mean_neg": 1 - noisy(ratio_U / 2, 0.3),
         "clamped": np.zeros(updates),
-        "entropy": noisy(0.15 + 0.45 * np.exp(-3 * at.progress_U)),
-        "approx_kl": noisy(1e-3 * drift_U * (1 + at.progress_U), 0.2),
-        "reference_kl": np.full(updates, np.nan),
+        "entropy": noisy(0.1 + 0.1 * growth + 0.45 * np.exp(-3 * at.progress_U)),
+        "approx_kl": noisy(1e-3 * (0.5 + growth) * drift_U * (1 + at.progress_U), 0.2),
+        "reference_kl": noisy(0.1 * at.progress_U)
+        if training.kl_coefficient
+        else np.full(updates, np.nan),
         "grad_norm": noisy(0.2 + 0.1 * drift_U, 0.15) * spikes_U,
         "response_length": tokens_UB.mean(axis=1),
         "capped_share": (tokens_UB == limit).mean(axis=1),
@@ -254,8 +256,8 @@ def write_cell(
     write_json(path, cell)
 
 
-def like(values: dict[str, float], benchmark: str) -> float:
-    return values.get(benchmark, values[""])
+def like(values: dict[str, float], name: str) -> float:
+    return values.get(name, values[""])
 
 
 def sigmoid(odds: np.ndarray) -> np.ndarray:

@@ -1,31 +1,10 @@
 # Tables, figures and the report of a study.
 
-from respo.objectives import is_sequence_level
-from respo.reporting import registry, tables
+from respo.reporting import choices, registry, tables
 from respo.reporting.table import suffixes
 
 REFERENCE = Path(os.path.relpath(CONFIG / "reference"))
 TABLE_MODULES = {table: registry.module(tables, table) for table in study.tables}
-FIGURE_INPUTS = {
-    "respo/fig1": [],
-    "respo/fig3": of_runs("metrics.parquet") + of_runs("config.yaml"),
-    "aspo/fig4": [],
-}
-# These are drawn from the code of the objectives, not from results.
-FIGURE_CODE = {
-    "respo/fig1": [code_hash(method.objective) for method in resolved.methods.values()],
-    "respo/fig3": [],
-    "aspo/fig4": [
-        code_hash(method.objective)
-        for method in resolved.methods.values()
-        if not is_sequence_level(method.objective)
-    ],
-}
-if "aspo/fig4" in study.figures and not FIGURE_CODE["aspo/fig4"]:
-    fail(
-        f"config/studies/{settings.study}.yaml: figures: aspo/fig4 draws methods at token level, and the "
-        "study has none; add one, or take the figure out"
-    )
 
 for table, module in TABLE_MODULES.items():
     if reason := module.applies(resolved):
@@ -45,7 +24,9 @@ for table, module in TABLE_MODULES.items():
             results=[f"{STUDY}/{path}" for path in module.inputs(resolved)],
             # The papers' numbers, where the table has any.
             reference=(
-                [str(REFERENCE / f"{Path(table).parent}.csv")] if module.PRINTED else []
+                [str(REFERENCE / f"{Path(table).parent}.csv")]
+                if module.PRINTED
+                else []
             ),
         output:
             html=report(
@@ -84,13 +65,19 @@ for table, module in TABLE_MODULES.items():
 
 
 for figure in study.figures:
+    if reason := choices.refusal(figure, resolved):
+        fail(
+            f"config/studies/{settings.study}.yaml: figures: {figure} {reason}; take the figure out"
+        )
 
     rule:
         name:
             rule_name("figure", figure)
         input:
             study=f"{STUDY}/study.yaml",
-            runs=FIGURE_INPUTS[figure],
+            results=[
+                str(path) for path in choices.inputs(figure, resolved, Path(STUDY))
+            ],
         output:
             png=report(
                 f"{STUDY}/figures/{figure}.png",
@@ -114,7 +101,8 @@ for figure in study.figures:
             runtime=10,
         params:
             figure=figure,
-            code=FIGURE_CODE[figure],
+            # Some are drawn from the code of the objectives, not from results.
+            code=[code_hash(name) for name in choices.objectives(figure, resolved)],
             study=lambda wildcards, input: Path(input.study).parent,
         message:
             "Figure {params.figure}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from respo.cli import UserError, command
 from respo.config.schema import Method
-from respo.reporting import figures, registry
+from respo.reporting import choices, figures, registry
 from respo.reporting.methods import digest, read_methods
 from respo.reporting.results import Results
 
@@ -43,6 +43,8 @@ def main() -> None:
 
 def _draw_study(id_: str, folder: Path) -> None:
     results = Results(folder)
+    if reason := choices.refusal(id_, results.study):
+        raise UserError(f"{results.folder / 'study.yaml'}: figures: {id_} {reason}")
     # Imported here: --help and a wrong folder should not wait for matplotlib.
     from respo.reporting import style
 

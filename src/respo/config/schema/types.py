@@ -53,7 +53,20 @@ TableId = Literal[
     "maspo/table6",
     "maspo/table7",
 ]
-FigureId = Literal["respo/fig1", "respo/fig3", "aspo/fig4"]
+FigureId = Literal[
+    "respo/fig1",
+    "respo/fig3",
+    "respo/fig4",
+    "respo/fig5",
+    "respo/fig6",
+    "aspo/fig2",
+    "aspo/fig3",
+    "aspo/fig4",
+    "aspo/fig8",
+    "maspo/fig3",
+    "maspo/fig4",
+    "maspo/fig8",
+]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 TopP = Annotated[float, Field(gt=0, le=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]

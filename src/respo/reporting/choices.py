@@ -1,0 +1,228 @@
+"""Which runs of a study a figure shows, and which of their files it reads.
+
+Snakemake asks at every start, in its jobs too: nothing here may need matplotlib.
+"""
+
+import re
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from respo.config import Run
+from respo.config.schema import Architecture, LocalModel, Method, VerlModel
+from respo.config.study import BASELINE, ResolvedStudy
+
+METRICS, CELLS, LAST_CELLS, SCORES = "metrics", "cells", "last cells", "scores"
+# As many parameter sets of one objective are a sweep.
+SWEEP = 3
+
+
+def curves(study: ResolvedStudy) -> list[Run]:
+    """Return the runs of full length, whose metrics lie beside each other."""
+    return [run for run in study.runs() if study.training(run).updates == study.study.updates]
+
+
+def grid(study: ResolvedStudy) -> list[Run]:
+    """Return the runs of the study's own methods and models, without those beside the grid."""
+    return [
+        run
+        for run in curves(study)
+        if run.method in study.study.methods and run.model in study.study.models
+    ]
+
+
+def off_policy(study: ResolvedStudy) -> list[Run]:
+    """Return the runs of the study's own methods with more than one update per rollout batch."""
+    return [run for run in curves(study) if run.method in study.study.methods and run.staleness > 1]
+
+
+def evaluated(study: ResolvedStudy) -> list[Run]:
+    """Return the trained runs that are evaluated."""
+    return [run for run in study.evaluated() if not run.is_baseline]
+
+
+def dense(study: ResolvedStudy) -> list[Run]:
+    """Return the runs of full length of dense models."""
+    return [run for run in curves(study) if not _is_mixture(study, run.model)]
+
+
+def mixtures(study: ResolvedStudy) -> list[Run]:
+    """Return the runs of full length of mixtures of experts."""
+    return [run for run in curves(study) if _is_mixture(study, run.model)]
+
+
+def dual_clip(study: ResolvedStudy) -> list[Run]:
+    """Return the runs, with and without a dual clip, of methods that differ in nothing else."""
+    kinds: dict[str, list[str]] = {}
+    for name, method in study.methods.items():
+        if "dual_clip" in method.parameters:
+            kinds.setdefault(_but_dual_clip(method), []).append(name)
+    return [
+        run
+        for _, setting in groupby(curves(study), key=lambda run: (run.model, run.staleness))
+        for runs in [list(setting)]
+        for run in runs
+        if any(
+            run.method in names and len({r.method for r in runs} & set(names)) > 1
+            for names in kinds.values()
+        )
+    ]
+
+
+def sweep(study: ResolvedStudy) -> list[str]:
+    """Return the methods of the objective that has the most parameter sets in the study.
+
+    None where there are fewer than `SWEEP`.
+    """
+    by_objective: dict[str, dict[str, str]] = {}
+    for name, method in study.methods.items():
+        # Of methods that differ in options alone, the first.
+        of_objective = by_objective.setdefault(method.objective, {})
+        of_objective.setdefault(repr(sorted(method.parameters.items())), name)
+    most = max(by_objective.values(), key=len)
+    return list(most.values()) if len(most) >= SWEEP else []
+
+
+def sweeps(study: ResolvedStudy) -> list[Run]:
+    """Return the runs of a sweep, of the models that have several of its methods."""
+    chosen = [run for run in curves(study) if run.method in sweep(study)]
+    by_model = {model: {r.method for r in chosen if r.model == model} for model in study.models}
+    return [run for run in chosen if len(by_model[run.model]) > 1]
+
+
+def one_at_a_time(study: ResolvedStudy) -> list[Run]:
+    """Return part of a sweep, and the runs of models beside the grid.
+
+    Of the model with the most methods of the sweep: the study's own one of them, and those that
+    differ from it in one parameter (its values for both signs count as one).
+    """
+    swept = sweeps(study)
+    methods = {
+        model: list(dict.fromkeys(run.method for run in swept if run.model == model))
+        for model in study.models
+    }
+    model = max(methods, key=lambda name: len(methods[name]))
+    own = next((m for m in methods[model] if m in study.study.methods), *methods[model][:1] or [""])
+    near = [
+        name
+        for name in methods[model]
+        if len(_differing(study.methods[own], study.methods[name])) <= 1
+    ]
+    return [
+        run
+        for run in curves(study)
+        if (run.model == model and run.method in near)
+        or (swept and run.model not in study.study.models)
+    ]
+
+
+def token_level(study: ResolvedStudy) -> list[str]:
+    """Return the methods whose coefficient is a token's own."""
+    from respo.objectives import is_sequence_level  # torch takes seconds to load
+
+    return [name for name, m in study.methods.items() if not is_sequence_level(m.objective)]
+
+
+class Choice(NamedTuple):
+    """Runs and files of a figure, and what a study lacks where there are no such runs."""
+
+    runs: Callable[[ResolvedStudy], list[Run]]
+    reads: tuple[str, ...]
+    lacking: str
+
+
+CHOICES = {
+    "respo/fig3": Choice(curves, (METRICS, SCORES), "training runs of full length"),
+    "respo/fig4": Choice(evaluated, (SCORES,), "training runs that are evaluated"),
+    "respo/fig5": Choice(dense, (METRICS, CELLS), "runs of a dense model"),
+    "respo/fig6": Choice(mixtures, (METRICS, CELLS), "runs of a mixture of experts"),
+    "aspo/fig2": Choice(curves, (METRICS, CELLS), "training runs of full length"),
+    "aspo/fig3": Choice(off_policy, (METRICS,), "runs of its own methods with N > 1"),
+    "aspo/fig8": Choice(
+        dual_clip, (METRICS,), "two methods that differ in their dual clip alone, on one model"
+    ),
+    "maspo/fig3": Choice(grid, (METRICS, LAST_CELLS), "runs of its own methods and models"),
+    "maspo/fig4": Choice(
+        one_at_a_time, (METRICS,), f"{SWEEP} methods of one objective on one model"
+    ),
+    "maspo/fig8": Choice(sweeps, (METRICS,), f"{SWEEP} methods of one objective on one model"),
+}
+# These are drawn from the code of the objectives, not from results.
+OF_OBJECTIVES: dict[str, Callable[[ResolvedStudy], list[str]]] = {
+    "respo/fig1": lambda study: list(study.methods),
+    "aspo/fig4": token_level,
+}
+
+
+def refusal(figure: str, study: ResolvedStudy) -> str | None:
+    """Say what a study lacks to have a figure; None where it can."""
+    if figure in OF_OBJECTIVES:
+        found, lacking = bool(OF_OBJECTIVES[figure](study)), "methods at token level"
+    else:
+        found, lacking = bool(CHOICES[figure].runs(study)), CHOICES[figure].lacking
+    return None if found else f"needs {lacking}, and the study has none"
+
+
+def objectives(figure: str, study: ResolvedStudy) -> list[str]:
+    """Return the objectives whose code a figure is drawn from, one per method."""
+    names = OF_OBJECTIVES[figure](study) if figure in OF_OBJECTIVES else []
+    return [study.methods[name].objective for name in names]
+
+
+def inputs(figure: str, study: ResolvedStudy, folder: Path) -> list[Path]:
+    """Return the files of a results folder that a figure is drawn from."""
+    if figure in OF_OBJECTIVES:
+        return []
+    choice = CHOICES[figure]
+    runs = choice.runs(study)
+    is_evaluated = set(study.evaluated())
+    paths = []
+    if METRICS in choice.reads:
+        names = ("metrics.parquet", "config.yaml")
+        paths += [run.folder(folder) / name for run in runs for name in names]
+    for run in [*runs, *baselines(study, runs)] if CELLS in choice.reads else runs:
+        if run not in is_evaluated:
+            continue
+        checkpoints = study.checkpoints(run)
+        for benchmark in study.benchmarks:
+            cells = [run.cell(folder, update, benchmark) for update in checkpoints]
+            if CELLS in choice.reads:
+                paths += cells
+            if LAST_CELLS in choice.reads:
+                paths.append(cells[-1])
+            if SCORES in choice.reads:
+                paths.append(cells[-1].with_name("scores.parquet"))
+    return paths
+
+
+def baselines(study: ResolvedStudy, runs: list[Run]) -> list[Run]:
+    """Return the models of runs as they come, where the study evaluates them."""
+    models = dict.fromkeys(run.model for run in runs)
+    return [Run(model, BASELINE, 0, 0) for model in models if model in study.study.baselines]
+
+
+def _is_mixture(study: ResolvedStudy, name: str) -> bool:
+    match study.models[name]:
+        case VerlModel() as model:
+            return model.mixture_of_experts
+        case LocalModel(architecture=Architecture(model_type=kind)):
+            return kind == "qwen3_moe"
+        case _:
+            return False
+
+
+def _but_dual_clip(method: Method) -> str:
+    rest = {k: v for k, v in method.parameters.items() if k != "dual_clip"}
+    options = method.model_dump(exclude={"label", "source", "deviations", "parameters"})
+    return repr((sorted(rest.items()), sorted(options.items())))
+
+
+def _differing(first: Method, second: Method) -> set[str]:
+    """Return the parameters that differ; `beta_low` and `beta_high` are both `beta`."""
+    keys = first.parameters.keys() | second.parameters.keys()
+    return {
+        re.sub("_(low|high|pos|neg)$", "", key)
+        for key in keys
+        if first.parameters.get(key) != second.parameters.get(key)
+    }

@@ -1,0 +1,199 @@
+"""Curves against policy updates: means over seeds with their spread, and how they are drawn."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from respo.config import Run
+from respo.config.study import ResolvedStudy
+from respo.reporting import style
+from respo.reporting.results import Results
+from respo.statistics import mean_by_batch
+
+# A running mean spans this share of a run.
+WINDOW_SHARE = 1 / 16
+MISSING_NAMED = 4
+ON_POLICY = "on-policy (N = 1)"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Mean over the seeds that are there; spread is None for one seed.
+
+    updates: where the values stand, one per update or one per rollout batch.
+    """
+
+    updates: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray | None
+
+
+class Setting(NamedTuple):
+    """What a column of panels shows: one model at one N."""
+
+    model: str
+    staleness: int
+
+    def title(self, study: ResolvedStudy, between: str = ", ") -> str:
+        """Return the text above the column."""
+        return f"{study.models[self.model].label}{between}N = {self.staleness}"
+
+
+class Group(NamedTuple):
+    """The runs of one model, N and method: one per seed."""
+
+    model: str
+    staleness: int
+    method: str
+    runs: tuple[Run, ...]
+
+    def is_reference_in(self, setting: Setting) -> bool:
+        """Whether these are on-policy runs beside those of a larger N."""
+        return self.staleness != setting.staleness
+
+
+def groups(runs: Iterable[Run]) -> list[Group]:
+    """Group runs, which are in the order of the study, by model, N and method."""
+    keyed = groupby(runs, key=lambda run: (run.model, run.staleness, run.method))
+    return [Group(*key, tuple(seeds)) for key, seeds in keyed]
+
+
+def settings(runs: Iterable[Run]) -> list[Setting]:
+    """Return the columns of panels that runs need.
+
+    On-policy runs are the reference in all columns of their model; alone, they have their own.
+    """
+    found = list(dict.fromkeys(Setting(run.model, run.staleness) for run in runs))
+    stale = {setting.model for setting in found if setting.staleness > 1}
+    return [setting for setting in found if setting.staleness > 1 or setting.model not in stale]
+
+
+def shown_in(setting: Setting, all_groups: Iterable[Group]) -> list[Group]:
+    """Return the groups of a column: those of its N, and the on-policy reference."""
+    return [
+        group
+        for group in all_groups
+        if group.model == setting.model and group.staleness in (1, setting.staleness)
+    ]
+
+
+def window(updates: int) -> int:
+    """Return the number of updates, odd, that a running mean spans."""
+    return 2 * round(updates * WINDOW_SHARE / 2) + 1
+
+
+def running_mean(values: np.ndarray, width: int) -> np.ndarray:
+    """Return the mean over `width` (odd) values around each; fewer at the ends.
+
+    NaN is left out; where nothing else is in the window, the mean is NaN.
+    """
+    kernel, half = np.ones(width), width // 2
+    there = np.isfinite(values)
+    whole = slice(half, half + len(values))
+    total = np.convolve(np.where(there, values, 0.0), kernel)[whole]
+    count = np.convolve(there.astype(float), kernel)[whole].round()
+    return np.divide(total, count, out=np.full(len(values), np.nan), where=count > 0)
+
+
+def smoothed(seeds: Sequence[np.ndarray], width: int, staleness: int = 1) -> Curve | None:
+    """Return the running mean of each seed's values, one per update, over seeds.
+
+    Args:
+        seeds: the values of each.
+        width: updates that the running mean spans.
+        staleness: above 1, each rollout batch is averaged first, and stands in its middle; the
+            running mean spans about as many updates, but an odd number of whole batches. For what
+            starts anew with every rollout batch.
+    """
+    middle = (staleness + 1) / 2
+    batches = 2 * round(width / staleness / 2 - 0.5) + 1 if staleness > 1 else width
+    curves = []
+    for values in seeds:
+        means = mean_by_batch(np.arange(len(values)) // staleness, values)[1]
+        updates = middle + staleness * np.arange(len(means))
+        curves.append((updates, running_mean(means, max(1, batches))))
+    return over_seeds(curves)
+
+
+def over_seeds(seeds: Sequence[tuple[np.ndarray, np.ndarray]]) -> Curve | None:
+    """Return mean and population standard deviation (ddof 0) over seeds; None without any.
+
+    Args:
+        seeds: updates, the same for all, and values.
+    """
+    if not seeds:
+        return None
+    stacked = np.stack([values for _, values in seeds])
+    spread = stacked.std(axis=0) if len(seeds) > 1 else None
+    return Curve(seeds[0][0], stacked.mean(axis=0), spread)
+
+
+def draw_curve(axes: Axes, curve: Curve | None, line: dict[str, Any]) -> None:
+    """Draw the mean as a line and mean +- spread as a band."""
+    if curve is None:
+        return
+    axes.plot(curve.updates, curve.mean, **line)
+    if curve.spread is not None:
+        low, high = curve.mean - curve.spread, curve.mean + curve.spread
+        axes.fill_between(curve.updates, low, high, color=line["color"], alpha=0.18, linewidth=0)
+
+
+class Looks:
+    """The lines of a figure's methods, and the legend that follows from what was drawn."""
+
+    def __init__(
+        self, study: ResolvedStudy, methods: Iterable[str] | None = None, thin: bool = False
+    ) -> None:
+        """Choose lines for some methods of a study, all of them if left out.
+
+        Thin lines are solid too: for curves that go up and down so fast that dashes would be lost.
+        """
+        self._study = study
+        chosen = study.methods if methods is None else set(methods)
+        change = {"linewidth": 0.8, "linestyle": "-"} if thin else {}
+        lines = style.lines(name for name in study.methods if name in chosen)
+        self._lines = {name: {**line, **change} for name, line in lines.items()}
+        self._seen: set[str] = set()
+
+    def line(self, group: Group, setting: Setting) -> dict[str, Any]:
+        """Return the line of a group in a column, which from now on is in the legend."""
+        reference = group.is_reference_in(setting)
+        self._seen.add(ON_POLICY if reference else group.method)
+        return style.REFERENCE if reference else self._lines[group.method]
+
+    def legend(self) -> dict[str, dict[str, Any]]:
+        """Return label and line of what was drawn, in the order of the study, the reference last.
+
+        Groups without any results are drawn too: their names stay in the legend.
+        """
+        entries = {
+            self._study.methods[name].label: line
+            for name, line in self._lines.items()
+            if name in self._seen
+        }
+        return entries | ({ON_POLICY: style.REFERENCE} if ON_POLICY in self._seen else {})
+
+
+def spread_note(runs: Iterable[Run]) -> str:
+    """Say what a band is, where there are several seeds."""
+    several = any(len(group.runs) > 1 for group in groups(runs))
+    return "; band: ± 1 population standard deviation over seeds" if several else ""
+
+
+def missing_note(what: str, missing: Sequence[str], of: int) -> str:
+    """Name what is missing, on a line of its own; nothing if all is there."""
+    if not missing:
+        return ""
+    named = ", ".join(missing[:MISSING_NAMED])
+    more = f" and {len(missing) - MISSING_NAMED} more" if len(missing) > MISSING_NAMED else ""
+    return f"\n{len(missing)} of {of} {what} missing: {named}{more}"
+
+
+def missing_runs(results: Results, runs: Sequence[Run]) -> str:
+    """Name the runs without metrics."""
+    missing = [run.name for run in runs if not results.metrics_path(run).is_file()]
+    return missing_note("runs", missing, len(runs))

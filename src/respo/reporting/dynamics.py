@@ -1,0 +1,239 @@
+"""Figures of training: a row of panels per quantity, a column per model and N."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from respo.config import Run
+from respo.reporting import choices, curves, style
+from respo.reporting.curves import Curve, Group, Looks, Setting
+from respo.reporting.panels import over_updates, panels
+from respo.reporting.results import Results
+from respo.reporting.rows import Estimate
+from respo.statistics import accuracy_of_score, cluster_bootstraps
+
+# For each benchmark the mean of each problem; empty where they are missing.
+Means = list[np.ndarray]
+# Points of several methods at one update lie beside each other, as far as this share of a run.
+SPREAD_OF_POINTS = 0.03
+
+
+def _unchanged(values: np.ndarray) -> np.ndarray:
+    return values
+
+
+def _plain(row: Sequence[Axes]) -> None:
+    """Leave the vertical axes as they are."""
+
+
+def _logarithmic(row: Sequence[Axes]) -> None:
+    """Make the vertical axes logarithmic, with ticks such as 0.2 instead of powers of ten."""
+    for axes in row:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_locator(NullLocator())
+
+
+def from_zero(row: Sequence[Axes]) -> None:
+    """Show zero; where the objectives differ by orders of magnitude, logarithmically beyond 1."""
+    for axes in row:
+        axes.axhline(0, color="#999999", linewidth=0.6, zorder=1)
+    ends = [abs(end) for axes in row for end in axes.get_ylim()]
+    if max(ends) > 5:
+        for axes in row:
+            axes.set_yscale("symlog", linthresh=1.0)
+
+
+class Quantity(NamedTuple):
+    """A row of panels: a column of the metrics, or the evaluated accuracy.
+
+    by_batch: it starts anew with every rollout batch, so that only means of whole ones are smooth.
+    finish: what happens to the row's vertical axes in the end.
+    """
+
+    label: str
+    column: str | None
+    convert: Callable[[np.ndarray], np.ndarray] = _unchanged
+    by_batch: bool = False
+    finish: Callable[[Sequence[Axes]], None] = _plain
+
+    @property
+    def name(self) -> str:
+        """The label on one line, without its unit."""
+        return self.label.replace("\n", " ").split(" (")[0]
+
+
+ACCURACY = Quantity("evaluation\naccuracy", None)
+SCORE = Quantity("training score", "score", accuracy_of_score)
+LENGTH = Quantity("response\nlength (tokens)", "response_length")
+KL = Quantity("approximate KL\n(nat per token)", "approx_kl", by_batch=True)
+REFERENCE_KL = Quantity("KL to initial\nweights (nat)", "reference_kl")
+ENTROPY = Quantity("entropy\n(nat per token)", "entropy")
+REPETITION = Quantity("repeated 20-grams\n(share)", "repetition")
+CLIPPED = Quantity("clipped tokens,\nA > 0 (share)", "clip_fraction_pos", by_batch=True)
+GRADIENT = Quantity("gradient norm", "grad_norm", finish=_logarithmic)
+DRIFT = Quantity("mean log W", "log_ratio_mean", by_batch=True, finish=from_zero)
+
+
+def draw(
+    results: Results, runs: Sequence[Run], quantities: Sequence[Quantity], smooth: bool = True
+) -> Figure:
+    """Draw quantities of runs against policy updates, a line per method.
+
+    Args:
+        results: the study's folder.
+        runs: of full length, in the order of the study.
+        quantities: the rows.
+        smooth: whether metrics are shown by their running mean; if not, lines are thin.
+    """
+    looks = Looks(results.study, (run.method for run in runs), thin=not smooth)
+    labels = [quantity.label for quantity in quantities]
+    figure, found = panels(results.study, curves.settings(runs), labels)
+    fill(results, runs, quantities, found, looks, smooth)
+    style.legend(figure, looks.legend())
+    style.note(figure, note(results, runs, quantities, smooth))
+    return figure
+
+
+def fill(
+    results: Results,
+    runs: Sequence[Run],
+    quantities: Sequence[Quantity],
+    found: Mapping[Setting, Sequence[Axes]],
+    looks: Looks,
+    smooth: bool = True,
+) -> None:
+    """Draw quantities into panels: those of each setting, in the order of the quantities."""
+    updates = results.study.study.updates
+    groups = curves.groups(runs)
+    width = curves.window(updates) if smooth else 1
+    accuracy = evaluations(results, groups) if ACCURACY in quantities else {}
+    metrics = {group: _metrics(results, group, quantities, width) for group in groups}
+    for setting, of_setting in found.items():
+        over_updates(of_setting, updates)
+        shown = curves.shown_in(setting, groups)
+        for position, group in enumerate(shown):
+            line = looks.line(group, setting)
+            shift = SPREAD_OF_POINTS * ((position + 0.5) / len(shown) - 0.5)
+            for axes, quantity in zip(of_setting, quantities, strict=True):
+                if quantity.column is None:
+                    points = {at + shift * updates: e for at, e in accuracy[group].items()}
+                    draw_points(axes, points, line)
+                else:
+                    curves.draw_curve(axes, metrics[group][quantity.column], line)
+    for position, quantity in enumerate(quantities):
+        quantity.finish([of_setting[position] for of_setting in found.values()])
+
+
+def _metrics(
+    results: Results, group: Group, quantities: Iterable[Quantity], width: int
+) -> dict[str, Curve | None]:
+    """Read the metrics of a group's runs, converted, smoothed and averaged over seeds."""
+    of_metrics = {q.column: q for q in quantities if q.column is not None}
+    read = [results.metrics(run, *of_metrics) for run in group.runs]
+    there = [metrics for metrics in read if metrics is not None]
+    return {
+        column: curves.smoothed(
+            [quantity.convert(metrics[column]) for metrics in there],
+            width,
+            group.staleness if quantity.by_batch else 1,
+        )
+        for column, quantity in of_metrics.items()
+    }
+
+
+def evaluations(results: Results, groups: Sequence[Group]) -> dict[Group, dict[float, Estimate]]:
+    """Return the evaluated accuracy of groups by update: the mean over seeds and benchmarks.
+
+    It begins at update 0 where the study evaluates the model as it comes.
+
+    Raises:
+        UserError: a damaged cell.
+    """
+    study = results.study
+    means: dict[tuple[Group, float], Means] = {}
+    for group in groups:
+        for run in choices.baselines(study, list(group.runs)):
+            means[group, 0] = problem_means(results, [run], 0)
+        for update in study.checkpoints(group.runs[0]):
+            means[group, update] = problem_means(results, group.runs, update)
+    return estimates(groups, means)
+
+
+def problem_means(
+    results: Results,
+    runs: Iterable[Run],
+    update: int | None = None,
+    benchmarks: Sequence[str] | None = None,
+    k: int = 1,
+) -> Means:
+    """Return pass@k of each problem by benchmark: the mean over the runs that have all of them.
+
+    Args:
+        results: the study's folder.
+        runs: seeds of one method.
+        update: the last evaluated one if left out.
+        benchmarks: all of the study if left out.
+        k: number of tries.
+    """
+    evaluated = set(results.study.evaluated())
+    seeds = []
+    for run in (run for run in runs if run in evaluated):
+        names = benchmarks or results.study.benchmarks
+        cells = [results.cell(run, benchmark, update) for benchmark in names]
+        there = [cell.solved(k) for cell in cells if cell is not None]
+        if len(there) == len(cells):
+            seeds.append([np.array([of[id_] for id_ in sorted(of)]) for of in there])
+    return [np.mean(seed, axis=0) for seed in zip(*seeds, strict=True)]
+
+
+def estimates(
+    groups: Iterable[Group], means: Mapping[tuple[Group, float], Means]
+) -> dict[Group, dict[float, Estimate]]:
+    """Return the macro averages with their errors, of the cluster bootstrap over problems.
+
+    Args:
+        groups: all have a place in what is returned.
+        means: of problems, by group and position on the axis; empty where they are missing.
+    """
+    there = {key: mean for key, mean in means.items() if mean}
+    bootstraps = cluster_bootstraps(list(there.values())) if there else []
+    found: dict[Group, dict[float, Estimate]] = {group: {} for group in groups}
+    for (group, x), each in zip(there, bootstraps, strict=True):
+        found[group][x] = Estimate(each.macro, each.macro_standard_error)
+    return found
+
+
+def draw_points(axes: Axes, points: Mapping[float, Estimate], line: dict[str, Any]) -> None:
+    """Draw points, by their place on the axis, with bars of one standard error."""
+    if points:
+        value, error = zip(*points.values(), strict=True)
+        bars: dict[str, Any] = {"marker": "o", "markersize": 3, "capsize": 1.5, "linewidth": 1.0}
+        axes.errorbar(list(points), value, error, **(line | bars))
+
+
+def note(
+    results: Results, runs: Sequence[Run], quantities: Sequence[Quantity], smooth: bool = True
+) -> str:
+    """Say what was smoothed, what bands and bars are, and what is missing."""
+    updates = curves.window(results.study.study.updates)
+    text = f"metrics: running mean over {updates} updates" if smooth else "not smoothed"
+    if batches := [quantity.name for quantity in quantities if quantity.by_batch]:
+        text += f", {' and '.join(batches)} over whole rollout batches"
+    text += curves.spread_note(runs)
+    if ACCURACY in quantities:
+        text += (
+            "; evaluation accuracy: mean of the benchmarks, bars ± 1 standard error over problems, "
+            "points of one update beside each other"
+        )
+    return text + curves.missing_runs(results, runs)
+
+
+def kl(results: Results) -> Quantity:
+    """Return the KL divergence that a study's loss has, or else that from the sampling policy."""
+    return REFERENCE_KL if results.study.study.kl_coefficient else KL

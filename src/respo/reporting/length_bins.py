@@ -1,0 +1,153 @@
+"""Accuracy by response length: of all benchmarks together, and of each (ReSPO, App. E.2)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from respo.reporting import curves
+from respo.reporting.curves import Group, Looks, Setting
+from respo.reporting.results import Results
+from respo.statistics import BinAccuracy, accuracy_by_bin, error_by_bin, length_bin, length_bounds
+
+BINS = 10
+TICKS = (1, 3, 5, 7)
+# The accuracy of fewer responses is left out: it would jump between 0 and 1.
+FEWEST = 10
+NOTE = (
+    "bins 1 to 9 hold equal numbers of the responses of a panel's model and N, all methods and "
+    "benchmarks together, by increasing length; cap: those cut at the length limit"
+)
+BAND = (
+    "band of the accuracy by length: ± 1 standard error over problems, whose responses are kept "
+    f"together; a point needs {FEWEST} responses, to more than one problem"
+)
+
+
+class Binned(NamedTuple):
+    """Accuracy by bin and its standard error, a row per group; NaN where there is no response."""
+
+    responses_GQ: np.ndarray
+    accuracy_GQ: np.ndarray
+    error_GQ: np.ndarray
+
+
+@dataclass(frozen=True)
+class Responses:
+    """The responses of one model at one N, those of all seeds, in bins that all of them share."""
+
+    upper_Q: np.ndarray
+    bin_B: np.ndarray
+    correct_B: np.ndarray
+    group_B: np.ndarray
+    benchmark_B: np.ndarray
+    problem_B: np.ndarray
+    groups: int
+
+    def binned(self, benchmark: int | None = None) -> Binned:
+        """Return the accuracy by group and bin, of one benchmark or of all together."""
+        chosen = slice(None) if benchmark is None else self.benchmark_B == benchmark
+        bins, correct, group = self.bin_B[chosen], self.correct_B[chosen], self.group_B[chosen]
+        # A problem is a cluster within its benchmark.
+        cluster = self.problem_B[chosen] * (self.benchmark_B.max() + 1) + self.benchmark_B[chosen]
+        found: BinAccuracy = accuracy_by_bin(bins, correct, group, BINS, self.groups)
+        error_GQ = error_by_bin(bins, correct, group, cluster, BINS, self.groups)
+        return Binned(*found, error_GQ)
+
+
+def read(results: Results, groups: Sequence[Group]) -> Responses | None:
+    """Read the scored responses of groups of one model and N; None where there are none.
+
+    Raises:
+        UserError: a damaged file.
+    """
+    study = results.study
+    limits = {
+        name: study.sampling(name, group.model).max_response_tokens
+        for group in groups
+        for name in study.benchmarks
+    }
+    cap = max(limits.values(), default=0)
+    parts = []
+    for position, group in enumerate(groups):
+        for index, benchmark in enumerate(study.benchmarks):
+            for run in group.runs:
+                there = results.responses(run, benchmark)
+                if there is None:
+                    continue
+                tokens = there["response_tokens"]
+                # Benchmarks may differ in their limits: what is cut at any of them is in one bin.
+                tokens = np.where(tokens >= limits[benchmark], cap, tokens)
+                same = np.full(tokens.size, position), np.full(tokens.size, index)
+                parts.append((tokens, there["correct"], *same, there["problem"]))
+    if not parts:
+        return None
+    tokens, correct, group_B, benchmark_B, problem = map(np.concatenate, zip(*parts, strict=True))
+    upper_Q = length_bounds(tokens, cap, BINS)
+    bin_B = length_bin(tokens, upper_Q)
+    return Responses(upper_Q, bin_B, correct, group_B, benchmark_B, problem, len(groups))
+
+
+def draw(axes: Axes, binned: Binned, used: np.ndarray, lines: Sequence[dict[str, Any]]) -> None:
+    """Draw a line and a band per group.
+
+    A line is broken at bins with too few responses, but not at those that equal lengths leave
+    empty for all.
+
+    Args:
+        axes: where to draw.
+        binned: accuracy by group.
+        used: the bins that hold any response.
+        lines: one per group.
+    """
+    x = used + 1
+    for number_Q, accuracy_Q, error_Q, line in zip(*binned, lines, strict=True):
+        there = (number_Q >= FEWEST) & np.isfinite(error_Q)
+        accuracy, error = (np.where(there, v, np.nan)[used] for v in (accuracy_Q, error_Q))
+        axes.plot(x, accuracy, marker="o", markersize=2.5, **line)
+        band = np.clip([accuracy - error, accuracy + error], 0, 1)
+        axes.fill_between(x, *band, color=line["color"], alpha=0.15, linewidth=0)
+
+
+def fill(
+    results: Results,
+    setting: Setting,
+    groups: Iterable[Group],
+    panels: Sequence[tuple[Axes, int | None]],
+    looks: Looks,
+) -> None:
+    """Draw the methods of one model and N into panels.
+
+    Args:
+        results: the study's folder.
+        setting: the model and N.
+        groups: among them those of the setting; on-policy runs beside it are left out.
+        panels: each with the position of its benchmark, or None for all together.
+        looks: gives the lines.
+    """
+    shown = curves.shown_in(setting, groups)
+    own = [group for group in shown if not group.is_reference_in(setting)]
+    lines = [looks.line(group, setting) for group in own]
+    responses = read(results, own)
+    for axes, benchmark in panels:
+        axes.set(xlim=(0.6, BINS + 0.4), xlabel="length bin")
+        axes.set_xticks([*TICKS, BINS], [*map(str, TICKS), "cap"])
+        if responses is not None:
+            draw(axes, responses.binned(benchmark), np.unique(responses.bin_B), lines)
+
+
+def missing_note(results: Results, groups: Iterable[Group]) -> str:
+    """Name the files of scores that are missing, of the runs that are evaluated."""
+    study = results.study
+    evaluated = set(study.evaluated())
+    paths = [
+        results.responses_path(run, benchmark)
+        for group in groups
+        for run in group.runs
+        if run in evaluated
+        for benchmark in study.benchmarks
+    ]
+    missing = [p.relative_to(results.folder).as_posix() for p in paths if not p.is_file()]
+    return curves.missing_note("files of scores", missing, len(paths))
