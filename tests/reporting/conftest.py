@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from respo.config import Run, load_study
 from respo.config.schema import Chain, ChainBenchmark, LocalModel, Method, Study
 from respo.config.study import ResolvedStudy
 from respo.config.yaml import canonical
@@ -12,6 +13,7 @@ from respo.files import sha256_of, write_json, write_parquet, write_text
 from respo.reporting.results import Results
 
 UPDATES = 32
+CONFIG = Path(__file__).parents[2] / "config"
 
 
 def _study(**changes):
@@ -148,16 +150,91 @@ class Folder:
         write_json(path, {**value, **(changes or {})})
         return path
 
-    def metrics(self, score, log_ratio_mean, method, staleness=8, seed=1, first=1):
-        """Write the metrics of a run, one value per update."""
+    def metrics(self, score, log_ratio_mean, method, staleness=8, seed=1, first=1, **more):
+        """Write the metrics of a run, one value per update; `more` are further columns."""
         run = self.run(method, staleness, seed)
         path = run.folder(self.path) / "metrics.parquet"
         config = path.with_name("config.yaml")
         write_text(config, f"# {run.name}\n")
         update = pa.array(range(first, first + len(score)), pa.int32())
-        columns = {"update": update, "score": score, "log_ratio_mean": log_ratio_mean}
+        columns = {"update": update, "score": score, "log_ratio_mean": log_ratio_mean, **more}
         write_parquet(path, pa.table(columns), {"config_sha256": sha256_of(config)})
         return path
+
+    def branches(self, sums, method, staleness=8, seed=1):
+        """Write the sums of a run by bin of log W.
+
+        `sums` maps (rollout batch, bin) to (responses, coefficient mass, tokens), those of positive
+        advantage; all other bins are empty, and negative ones hold what must not be counted.
+        """
+        run = self.run(method, staleness, seed)
+        path = run.folder(self.path) / "branches.parquet"
+        config = path.with_name("config.yaml")
+        write_text(config, f"# {run.name}\n")
+        rows = [
+            (batch, sign, b, *(sums.get((batch, b), (0, 0.0, 0)) if sign == "pos" else (9, 9.0, 9)))
+            for batch in sorted({batch for batch, _ in sums})
+            for sign in ("pos", "neg")
+            for b in range(10)
+        ]
+        names = ("rollout_batch", "sign", "bin", "responses", "coefficient_mass", "tokens")
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        write_parquet(path, pa.table(columns), {"config_sha256": sha256_of(config)})
+        return path
+
+    def scores(self, benchmark, responses, method, staleness=8, seed=1):
+        """Write the verdicts of a cell: (problem, correct, tokens) of each response."""
+        run = self.run(method, staleness, seed)
+        cell = run.cell(self.path, self.study.checkpoints(run)[-1], benchmark)
+        path = cell.with_name("scores.parquet")
+        names = ("problem_id", "correct", "response_tokens")
+        columns = dict(zip(names, map(list, zip(*responses, strict=True)), strict=True))
+        write_parquet(path, pa.table(columns), {})
+        return path
+
+
+class Paper:
+    """Writes cells of a study of `config/studies`, of two problems per benchmark."""
+
+    def __init__(self, path, name):
+        self.path = path / name
+        self.study = load_study(CONFIG, name)
+        text = canonical(self.study.model_dump(mode="json"))
+        write_text(self.path / "study.yaml", text)
+
+    @property
+    def results(self):
+        return Results(self.path)
+
+    def cells(self, method, model, staleness, correct, benchmarks=None, seed=1):
+        """Write a cell per benchmark: `correct` holds c of each problem, of K samples."""
+        run = Run(model, method, staleness, seed)
+        for benchmark in benchmarks or self.study.benchmarks:
+            k = self.study.samples(benchmark)
+            update = self.study.checkpoints(run)[-1]
+            value = {
+                "study": self.study.name,
+                "model": model,
+                "method": method,
+                "staleness": staleness,
+                "seed": seed,
+                "update": update,
+                "benchmark": benchmark,
+                "problems": [
+                    {"id": f"{i}", "correct": c, "samples": k} for i, c in enumerate(correct)
+                ],
+                "pass_at_1": sum(correct) / (k * len(correct)),
+                "responses": k * len(correct),
+                **dict.fromkeys(("unparsed", "timed_out", "failed", "truncated"), 0),
+                "mean_response_tokens": 10.0,
+            }
+            write_json(run.cell(self.path, update, benchmark), value)
+
+
+@pytest.fixture
+def paper(tmp_path: Path):
+    """A function that makes the results folder of a study of the project, by name."""
+    return lambda name: Paper(tmp_path, name)
 
 
 @pytest.fixture

@@ -1,0 +1,77 @@
+import csv
+import io
+
+import pytest
+
+from respo.reporting.contrasts import contrasts, factor, section
+from respo.reporting.layout import Table, render
+from respo.reporting.rows import pool
+
+
+def test_what_would_resolve_a_difference(folder):
+    made = folder(benchmarks=["easy"])
+    made.cell("easy", [0, 0, 0, 0], "grpo")
+    made.cell("easy", [1, 0, 1, 0], "respo")
+    (contrast,) = contrasts(pool(made.results))
+    # Differences 1/2, 0, 1/2, 0: mean 1/4, variance (ddof 1) 1/12, of the mean 1/48. With one seed
+    # more problems divide all of it: (1/48) / (1/4 / 1.96)^2.
+    assert contrast.problems == pytest.approx((1 / 48) / (0.25 / 1.96) ** 2)
+    # Sampling: p (1 - p) / K is estimated by c (K - c) / (K (K - 1)) / K = 1/4 on two of the four
+    # problems, so 1/8 / 4 = 1/32, at most the whole 1/48: the same.
+    assert contrast.samples == pytest.approx(contrast.problems)
+    assert contrast.seeds != contrast.seeds  # one seed: not known
+    assert contrast.verdict == "not resolved"
+
+
+def test_seeds_that_would_resolve_a_difference(folder):
+    made = folder(seeds=[1, 2], benchmarks=["easy"])
+    for seed, grpo, respo in [(1, [0, 0], [2, 2]), (2, [1, 1], [0, 0])]:
+        made.cell("easy", grpo, "grpo", seed=seed)
+        made.cell("easy", respo, "respo", seed=seed)
+    (contrast,) = contrasts(pool(made.results))
+    # Differences by seed 1 and -1/2: mean 1/4, variance (ddof 1) 9/8, of the mean 9/16; problems
+    # agree, so no number of them helps.
+    assert contrast.seeds == pytest.approx((9 / 16) / (0.25 / 1.96) ** 2)
+    assert contrast.problems == float("inf")
+
+
+def test_one_problem_tells_nothing_of_the_numbers_needed(folder):
+    made = folder(benchmarks=["easy"])
+    made.cell("easy", [0], "grpo")
+    made.cell("easy", [1], "respo")
+    (contrast,) = contrasts(pool(made.results))
+    assert contrast.problems != contrast.problems
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(float("nan"), ""), (float("inf"), "never"), (0.2, "enough"), (1.0, "enough"), (1.28, "1.3")],
+)
+def test_factors_are_printed(value, shown):
+    assert factor(value) == shown
+
+
+def test_shown_are_the_pairs_with_the_best_or_the_reference(folder):
+    methods = ["grpo", "gspo", "vespo", "respo"]
+    made = folder(methods=methods, benchmarks=["easy"])
+    for method, correct in zip(methods, ([1, 0], [0, 0], [1, 1], [2, 2]), strict=True):
+        made.cell("easy", correct, method)
+    results = made.results
+    found = section(results, pool(results))
+    shown = [row[3] + " - " + row[2] for row in found.shown]
+    assert shown == [
+        "gspo - grpo", "vespo - grpo", "respo - grpo", "respo - gspo", "respo - vespo",
+    ]  # fmt: skip
+    assert "Here are 5 of 6 pairs" in found.text
+    files = render(Table("t", [], [], [], [found]), "s", "S", "0")
+    rows = list(csv.DictReader(io.StringIO(files["contrasts.csv"])))
+    assert len(rows) == 6
+    assert (rows[2]["first"], rows[2]["second"], rows[2]["difference"]) == ("gspo", "vespo", "0.5")
+
+
+def test_without_grpo_the_first_method_is_the_reference(folder):
+    made = folder(methods=["vespo", "gspo", "respo"], benchmarks=["easy"])
+    for method, correct in (("vespo", 2), ("gspo", 1), ("respo", 0)):
+        made.cell("easy", [correct, correct], method)
+    found = section(made.results, pool(made.results))
+    assert [row[3] + " - " + row[2] for row in found.shown] == ["gspo - vespo", "respo - vespo"]
