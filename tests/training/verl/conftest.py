@@ -112,7 +112,7 @@ def verl_run(verl_study):
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def cpu_options():
     """Options with which `main_ppo` runs on a CPU; of two settings of an option the last counts."""
     # Not in pytest's folder: names of sockets must be short.
@@ -129,7 +129,7 @@ def megatron_on_a_cpu():
     return [*switched_off, f"{transformer}.attention_backend=local"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def megatron_options(cpu_options, megatron_on_a_cpu):
     """Like `cpu_options`, for models that Megatron trains."""
     return [option for option in cpu_options if "torch_compile" not in option] + megatron_on_a_cpu
@@ -144,7 +144,7 @@ def local_update():
     return module.LocalUpdate
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def cpu_environment():
     """Return the variables that go with `cpu_options`."""
     path = os.pathsep.join((str(HERE), os.environ.get("PYTHONPATH", "")))
@@ -157,7 +157,7 @@ TEMPLATE = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def save_tiny_model():
     """Return a function that saves a Qwen3 with random weights, to be trained by verl on a CPU.
 

@@ -1,16 +1,16 @@
 """Writes what verl's engine trains on at each update, and what comes out: for tests only.
 
-VERL_USE_EXTERNAL_MODULES=...,record_updates,respo.training.verl.plugin RESPO_RECORD=FOLDER
+VERL_USE_EXTERNAL_MODULES=...,record_updates,respo.training.verl.plugin
+
+RUN/records has a file for each update that a trainer has made, counted from its start.
 """
 
 import functools
-import os
-from pathlib import Path
 
 import safetensors.torch
 from verl.utils import tensordict_utils as tu
 
-from respo.training.verl import engine
+from respo.training.verl import engine, update_log
 
 TENSORS = (
     "prompts",
@@ -39,7 +39,7 @@ def padded(data):
 
 
 def recording(train_batch):
-    folder = Path(os.environ["RESPO_RECORD"])
+    folder = update_log.log_folder() / "records"
 
     @functools.wraps(train_batch)
     def record(engine, data, loss_function):
@@ -49,6 +49,7 @@ def recording(train_batch):
             "loss": float(sum(output["loss"])),
             "grad_norm": float(output["metrics"]["grad_norm"]),
         }
+        folder.mkdir(exist_ok=True)
         engine.respo_recorded = getattr(engine, "respo_recorded", 0) + 1
         safetensors.torch.save_file(
             tensors,

@@ -186,12 +186,9 @@ def both(tmp_path, verl_run, verl_study, cpu_options, cpu_environment):
         "verl": ["--initial", initial / "initial.json", "--model", model],
         "local": ["--initial", initial / "weights"],
     }
-    record = tmp_path / "record"
-    record.mkdir()
-    environment = cpu_environment | {
-        "VERL_USE_EXTERNAL_MODULES": "cpu_platform,cpu_vllm,record_updates",
-        "RESPO_RECORD": str(record),
-    }
+    modules = {"VERL_USE_EXTERNAL_MODULES": "cpu_platform,cpu_vllm,record_updates"}
+    environment = cpu_environment | modules
+    records = tmp_path / "verl" / "records"
     for name, config in configs.items():
         folder = tmp_path / name
         folder.mkdir()
@@ -211,7 +208,7 @@ def both(tmp_path, verl_run, verl_study, cpu_options, cpu_environment):
         runs={name: tmp_path / name for name in configs},
         initial=load_policy(initial / "weights"),
         prompts=load_prompts(data, tokenizer(), MAX_PROMPT),
-        seen=[recorded(record / f"{number}.safetensors") for number in range(1, UPDATES + 1)],
+        seen=[recorded(records / f"{number}.safetensors") for number in range(1, UPDATES + 1)],
     )
 
 
