@@ -60,6 +60,7 @@ def checkout(tmp_path_factory):
         | {"methods": ["grpo"], "models": ["mini"], "staleness": [1], "seeds": [1]}
         | {"extra_runs": [], "updates": 1, "mini_batch": 2, "rollouts_per_prompt": 4}
         | {"checkpoints": [1], "train_data": "mine", "benchmarks": ["mine"]}
+        | {"tables": ["respo/table1"], "figures": ["respo/fig3"]}
         | {"evaluation": {**tiny["evaluation"], "updates": [1]}},
     )
     model = yaml.safe_load((config / "models" / "qwen3-tiny.yaml").read_text())
