@@ -1,4 +1,8 @@
+from itertools import combinations
+
+import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from respo.reporting import style
@@ -61,9 +65,54 @@ def test_the_legend_is_as_wide_as_its_labels():
 
 
 def test_colours_are_used_evenly():
-    lines = style.lines([f"method-{index}" for index in range(12)])
+    lines = style.lines([*style.FIXED, *(f"method-{index}" for index in range(16))])
     colors = [line["color"] for line in lines.values()]
+    # 6 methods have colours of their own; the first 5 others take the 5 further ones.
+    assert len(set(colors[:11])) == 11
     assert {colors.count(color) for color in colors} == {2}
+
+
+# Linear RGB as seen with full protanopia, deuteranopia and tritanopia: Machado, Oliveira and
+# Fernandes (2009), A Physiologically-based Model for Simulation of Color Vision Deficiency.
+VISION = [
+    np.eye(3),
+    [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+]
+# sRGB to XYZ with the white D65 (IEC 61966-2-1).
+XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def lab(linear):
+    """CIE L*a*b* of linear RGB."""
+    xyz = XYZ @ np.clip(linear, 0, 1) / XYZ.sum(axis=1)
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def test_colours_differ_for_all_kinds_of_colour_vision():
+    names = [*style.FIXED, *(f"method-{index}" for index in range(5))]
+    srgb = [np.array(to_rgb(line["color"])) for line in style.lines(names).values()]
+    linear = [np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) for c in srgb]
+    for vision in VISION:
+        seen = [lab(vision @ color) for color in linear]
+        # A difference of 2.3 is just noticeable; Okabe and Ito's own come as close as 16.
+        assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 16
+    for color in linear:
+        assert 1.05 / (XYZ[1] @ color + 0.05) > 2.2  # contrast with white (WCAG)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 12])

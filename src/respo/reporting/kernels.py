@@ -16,8 +16,9 @@ from respo.objectives.registry import get
 
 SIGNS = {1: "A > 0", -1: "A < 0"}
 LOG_W_RANGE = (-5.0, 5.0)
-# Above the dual clip's 3, so that a curve that stays there is seen.
-LARGEST_SHOWN = 3.5
+# Above the dual clip's 3, so that a curve that stays there is seen; where curves stay higher, the
+# axis ends above them, but not beyond the second of the two.
+SHOWN, LARGEST_SHOWN = 3.5, 6.0
 POINTS = 2001
 # pi and pi_old of a surface, in (0, 1). No quotient of two of them is a simple fraction: bounds of
 # the ratio lie between points, where no rounding decides on which side.
@@ -87,6 +88,16 @@ def curve(method: Method, sign: int) -> Curve:
     )
 
 
+def top(curves: Iterable[Curve]) -> float:
+    """Return where the axis of c ends, so that a level at which a curve stays is seen."""
+    levels = [0.0]
+    for curve in curves:
+        c = curve.coefficient
+        stays = (np.abs(np.diff(c)) < 1e-9) & (np.diff(curve.log_w) > 0)
+        levels += c[:-1][stays & (1.1 * c[:-1] < LARGEST_SHOWN)].tolist()
+    return max(SHOWN, round(1.1 * max(levels), 1))
+
+
 def draw_curve(axes: Axes, curve: Curve, **line: object) -> None:
     """Draw a kernel: dots are the sides of a jump, a bar is the end of what can be."""
     (drawn,) = axes.plot(curve.log_w, curve.coefficient, **line)  # type: ignore[arg-type]
@@ -97,10 +108,10 @@ def draw_curve(axes: Axes, curve: Curve, **line: object) -> None:
         axes.plot(curve.log_w[-1], curve.coefficient[-1], "|", markersize=7, **marks)  # type: ignore[arg-type]
 
 
-def frame(axes: Axes, sign: int) -> None:
-    """Prepare the axes of kernels."""
+def frame(axes: Axes, sign: int, end: float) -> None:
+    """Prepare the axes of kernels; `end` is the largest c that they show."""
     axes.axvline(0, color="#999999", linewidth=0.6, zorder=1)
-    axes.set(title=SIGNS[sign], xlabel="log W", xlim=LOG_W_RANGE, ylim=(-0.1, LARGEST_SHOWN))
+    axes.set(title=SIGNS[sign], xlabel="log W", xlim=LOG_W_RANGE, ylim=(-0.1, end))
 
 
 def coefficient_surface(method: Method, sign: int) -> np.ndarray:

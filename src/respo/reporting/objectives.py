@@ -29,6 +29,12 @@ DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "objectives.md"
 PICTURES = DOCS / "images" / "objectives"
 DPI = 150
+# Lines of the methods beside the first.
+VARIANTS = [
+    {"color": color, "linestyle": dashes}
+    for dashes in ("-", (0, (4, 1.5)))
+    for color in (style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.GRAPHITE)
+]
 COMMAND = "python -m respo.reporting.figure"
 
 INTRODUCTION = """\
@@ -44,7 +50,8 @@ their ratio, W the product of a response's ratios, s = W^(1/T) their geometric m
 tokens, A the advantage, H the entropy in nats.
 
 Pictures: c against log W for a response of one token, where r, s and W are the same; dots are the
-two sides of a jump. The thick line is the first method of the table, thin ones are the others. At
+two sides of a jump. The thick line is the first method of the table; thin ones, named below, are
+the others, without those of the same kernel. At
 token level, c of the first method over (π_old, π) beside it: red is above 1, blue below, hatched 0,
 where the gradient is gone. If more than the ratio matters, the curves are those of
 π_old = {prob_old:g} and end where π = 1 (a bar). A is 1 or −1, the entropy {entropy:g} nat; what
@@ -65,10 +72,17 @@ class Section:
         return next(iter(self.methods.values()))
 
     @cached_property
+    def distinct(self) -> list[Method]:
+        """The methods without those whose kernel repeats that of an earlier one."""
+        found: dict[str, Method] = {}
+        for method in self.methods.values():
+            found.setdefault(json.dumps(method.parameters, sort_keys=True), method)
+        return list(found.values())
+
+    @cached_property
     def curves(self) -> dict[int, list[kernels.Curve]]:
-        """By sign, the kernels of the methods without those that repeat an earlier one."""
-        distinct = {json.dumps(m.parameters, sort_keys=True): m for m in self.methods.values()}
-        return {s: [kernels.curve(m, s) for m in distinct.values()] for s in kernels.SIGNS}
+        """By sign, the kernels of the distinct methods."""
+        return {s: [kernels.curve(m, s) for m in self.distinct] for s in kernels.SIGNS}
 
     @cached_property
     def surfaces(self) -> dict[int, np.ndarray]:
@@ -107,21 +121,27 @@ def _rank(objective: str, name: str) -> tuple[bool, str]:
 def draw(section: Section) -> Figure:
     """Draw a section's kernels and, at token level, its surfaces."""
     columns = 4 if section.surfaces else 2
-    figure = Figure(figsize=(7.6 if section.surfaces else 3.7, 1.95), layout="constrained")
+    width = 7.6 if section.surfaces else 3.7
+    lines = [{"color": style.BLUE, "linewidth": 1.8, "zorder": 4}]
+    lines += [{**variant, "linewidth": 0.9, "zorder": 2} for variant in VARIANTS]
+    entries = {m.label: line for m, line in zip(section.distinct, lines, strict=False)}
+    below = 0.2 * style.legend_rows(entries, width) if len(entries) > 1 else 0
+    figure = Figure(figsize=(width, 1.95 + below), layout="constrained")
     panels = figure.subplots(1, columns, width_ratios=[1.15, 1.15, 1, 1][:columns])
+    end = kernels.top(curve for curves in section.curves.values() for curve in curves)
     for axes, sign in zip(panels, kernels.SIGNS, strict=False):
-        kernels.frame(axes, sign)
-        main, *others = section.curves[sign]
-        for curve in others:
-            kernels.draw_curve(axes, curve, color="#8C8C8C", linewidth=0.8, zorder=2)
-        kernels.draw_curve(axes, main, color=style.BLUE, linewidth=1.8, zorder=4)
+        kernels.frame(axes, sign, end)
+        for curve, line in zip(section.curves[sign], entries.values(), strict=True):
+            kernels.draw_curve(axes, curve, **line)
         axes.set_xticks([-4, -2, 0, 2, 4])
-        axes.set_yticks([0, 1, 2, 3])
+        axes.set_yticks(range(int(end) + 1))
     panels[0].set_ylabel("coefficient c")
     panels[1].set_yticklabels([])
     for axes, (sign, c) in zip(panels[2:], section.surfaces.items(), strict=True):
         image = surfaces.draw_surface(axes, c)
         axes.set(title=kernels.SIGNS[sign], xlabel=surfaces.OLD)
+    if len(entries) > 1:
+        style.legend(figure, entries, below=True)
     if section.surfaces:
         panels[2].set_ylabel(surfaces.NEW)
         panels[3].set_yticklabels([])

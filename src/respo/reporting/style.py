@@ -26,6 +26,8 @@ ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#D55E00",
     "#CC79A7",
 )
+# More of them, as far from those and from each other as those are, for all kinds of colour vision.
+VIOLET, BROWN, SAGE, INDIGO, GRAPHITE = "#8600F3", "#612400", "#92B661", "#241892", "#4D4D4D"
 # A method looks the same in every figure of every study. Dashes tell lines apart without colour.
 FIXED: dict[str, dict[str, Any]] = {
     "grpo": {"color": ORANGE, "linestyle": "-"},
@@ -37,13 +39,15 @@ FIXED: dict[str, dict[str, Any]] = {
 }
 FORMATS = ("pdf", "png", "svg")
 REFERENCE: dict[str, Any] = {"color": "#B0B0B0", "linestyle": "-", "linewidth": 1.2, "zorder": 1.5}
+_FIXED_COLORS = [line["color"] for line in FIXED.values()]
 _OTHERS: list[dict[str, Any]] = [
     {"color": color, "linestyle": dashes}
-    for color, dashes in product(
-        (PURPLE, SKY, BLUE, GREEN, ORANGE, VERMILION),
+    for dashes, color in product(
         ("-", (0, (1, 1.2)), (0, (3, 1, 1, 1, 1, 1)), (0, (5, 3))),
+        (VIOLET, BROWN, SAGE, INDIGO, GRAPHITE, PURPLE, SKY, BLUE, GREEN, ORANGE, VERMILION),
     )
-    if dashes != "-" or color in (BLUE, GREEN)
+    # Solid lines of these are those of fixed methods.
+    if dashes != "-" or color not in (ORANGE, VERMILION, PURPLE, SKY)
 ]
 
 _STYLE: dict[str, Any] = {
@@ -78,10 +82,13 @@ def lines(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def _free(method: str, taken: list[dict[str, Any]]) -> dict[str, Any]:
-    """Choose the method's own line, or else the next that is free, of the rarest colour."""
+    """Choose the method's own line, or else the next that is free, of the rarest colour.
+
+    Colours of fixed methods count as used, or a line would depend on whether those are there.
+    """
     start = crc32(method.encode()) % len(_OTHERS)
     own_first = _OTHERS[start:] + _OTHERS[:start]
-    colors = [line["color"] for line in taken]
+    colors = [*_FIXED_COLORS, *(line["color"] for line in taken if line not in FIXED.values())]
     free = [line for line in own_first if line not in taken] or own_first
     return min(free, key=lambda line: colors.count(line["color"]))
 
@@ -113,13 +120,13 @@ def _legend_columns(entries: Iterable[str], width: float) -> int:
     return 1
 
 
-def legend(figure: Figure, entries: dict[str, dict[str, Any]]) -> None:
-    """Put labels and their lines above the panels, in as many columns as fit."""
+def legend(figure: Figure, entries: dict[str, dict[str, Any]], below: bool = False) -> None:
+    """Put labels and their lines above or below the panels, in as many columns as fit."""
     columns = _legend_columns(entries, figure.get_figwidth())
     figure.legend(
         [Line2D([], [], **line) for line in entries.values()],
         list(entries),
-        loc="outside upper center",
+        loc="outside lower center" if below else "outside upper center",
         handlelength=3.2,  # a whole period of every dash
         ncols=min(len(entries), columns),
     )
