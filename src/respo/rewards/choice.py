@@ -76,8 +76,8 @@ def _statements(text: str) -> Iterator[_Statement]:
     for box in _BOX.finditer(text):
         content = box[1]
         if found := _IN_BOX.match(content):
-            several = _SEVERAL.match(content, found.end(1)) or _is_word(content.strip("{} "), 0)
-            yield _Statement(box.start(1), None if several else found[1].upper())
+            none = _SEVERAL.match(content, found.end(1)) or _is_word(content.strip("{} "), 0)
+            yield _Statement(box.start(1), None if none else found[1].upper())
     for found in _PHRASE.finditer(text):
         if not _is_word(text, found.start(1)):
             several = _SEVERAL.match(text, found.end(1))
