@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from respo.rewards.workers import Verdict, WorkerError, WorkerPool, _Waiting
+from respo.rewards.workers import AHEAD_CHARACTERS, Verdict, WorkerError, WorkerPool, _Waiting
 
 SHARED = Path(os.environ.get("RESPO_SHARED", Path(__file__).parents[3] / "shared"))
 
@@ -141,13 +141,37 @@ def test_equal_pairs_are_compared_once(pool: WorkerPool) -> None:
 def test_a_worker_keeps_to_its_gold_answer() -> None:
     """As long as there is one; then it takes another that no other worker is at, or helps out."""
     waiting = _Waiting([("a", "1"), ("b", "1"), ("a", "2"), ("c", "1"), ("c", "2")])
-    assert waiting.pop("", set()) == ("a", "1")
-    assert waiting.pop("", {"a"}) == ("b", "1")
-    assert waiting.pop("a", {"b"}) == ("a", "2")
-    assert waiting.pop("b", {"a"}) == ("c", "1")
+    assert waiting.take(1, "", set()) == [("a", "1")]
+    assert waiting.take(1, "", {"a"}) == [("b", "1")]
+    assert waiting.take(9, "a", {"b"}) == [("a", "2")]
+    assert waiting.take(1, "b", {"a"}) == [("c", "1")]
     assert waiting
-    assert waiting.pop("a", {"c"}) == ("c", "2")
+    assert waiting.take(0, "a", {"c"}) == [("c", "2")]
     assert not waiting
+
+
+def test_a_worker_is_handed_several_short_answers() -> None:
+    half = "x" * (AHEAD_CHARACTERS // 2)
+    pairs = [("a", half), ("a", half), ("a", "1"), ("a", half * 3), ("a", "2"), ("a", "3")]
+    waiting = _Waiting(pairs)
+    assert waiting.take(9, "", set()) == pairs[:2]
+    assert waiting.take(9, "", set()) == pairs[2:3]
+    assert waiting.take(9, "", set()) == pairs[3:4]
+    # What a dead worker had not come to stands in front again.
+    waiting.put_back([("a", "0"), ("a", "1")])
+    assert waiting.take(3, "", set()) == [("a", "0"), ("a", "1"), ("a", "2")]
+    assert waiting.take(1, "", set()) == [("a", "3")]
+    assert not waiting
+
+
+def test_answers_behind_one_that_hangs_have_their_own_time(stand_in: Path) -> None:
+    """One worker with 16 answers, all of the same problem; three of them misbehave."""
+    words = [f"hang {n}" if n in (3, 9) else f"die {n}" if n == 5 else f"{n}" for n in range(64)]
+    with WorkerPool(1, seconds=1) as pool:
+        verdicts = pool.check([("g", word) for word in words])
+    assert [v.status for v in verdicts] == [
+        "timeout" if "hang" in word else "failed" if "die" in word else "ok" for word in words
+    ]
 
 
 def test_closed_pool_starts_anew() -> None:

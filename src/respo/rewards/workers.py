@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Pair = tuple[str, str]  # gold answer, response
 
 SECONDS = 30.0  # for one answer (ReSPO, App. D.2)
 MEMORY_MB = 2048  # for one worker; it needs about 100 itself
+# Pairs that a worker is handed at a time, if they fit into a pipe: it need not wait for each.
+AHEAD, AHEAD_CHARACTERS = 16, 1 << 14
 START_SECONDS = 120.0  # a worker imports sympy, slowly from a cold network disk
 
 
@@ -112,17 +114,20 @@ class WorkerPool:
         verdicts: dict[Pair, Verdict] = {}
         done, total = 0, count.total()
         while len(verdicts) < len(count):
-            self._replace_dead(wanted=min(self.size, len(count) - len(verdicts)))
+            left = len(count) - len(verdicts)
+            self._replace_dead(wanted=min(self.size, left))
             for worker in self._workers:
                 if worker.state == "idle" and waiting:
-                    others = {other.pair[0] for other in self._workers if other is not worker}
-                    worker.send(waiting.pop(worker.pair[0], others), self.seconds)
+                    others = {other.gold for other in self._workers if other is not worker}
+                    number = min(AHEAD, left // (2 * self.size))
+                    worker.send(waiting.take(number, worker.gold, others))
             for worker, has_written in self._wait():
-                verdict = worker.receive() if has_written else worker.give_up("timeout")
-                if verdict is not None:
-                    verdicts[worker.pair] = verdict
-                    done += count[worker.pair]
+                for pair, verdict in worker.receive() if has_written else worker.give_up("timeout"):
+                    verdicts[pair] = verdict
+                    done += count[pair]
                     progress(done, total)
+                if worker.state == "dead":
+                    waiting.put_back(worker.pairs)
         return verdicts
 
     def _wait(self) -> list[tuple["_Worker", bool]]:
@@ -166,17 +171,29 @@ class _Waiting:
     def __bool__(self) -> bool:
         return bool(self._by_gold)
 
-    def pop(self, last: str, others: set[str]) -> Pair:
-        """Return a pair: with the ``last`` gold answer; else one that is none of the ``others``."""
+    def take(self, number: int, last: str, others: set[str]) -> list[Pair]:
+        """Return up to ``number`` short pairs, at least one, with one gold answer.
+
+        It is the ``last`` one, if possible; else one that is none of the ``others``.
+        """
         gold = last
         if gold not in self._by_gold:
             first = next(iter(self._by_gold))
             gold = next((gold for gold in self._by_gold if gold not in others), first)
         pairs = self._by_gold[gold]
-        pair = pairs.popleft()
+        taken = [pairs.popleft()]
+        characters = len(taken[0][1])
+        while pairs and len(taken) < number and characters + len(pairs[0][1]) <= AHEAD_CHARACTERS:
+            taken.append(pairs.popleft())
+            characters += len(taken[-1][1])
         if not pairs:
             del self._by_gold[gold]
-        return pair
+        return taken
+
+    def put_back(self, pairs: Sequence[Pair]) -> None:
+        """Take back pairs that a worker had not come to."""
+        for pair in reversed(pairs):
+            self._by_gold.setdefault(pair[0], deque()).appendleft(pair)
 
 
 class _Worker:
@@ -196,21 +213,23 @@ class _Worker:
         assert self.process.stdout is not None
         self.requests, self.replies = self.process.stdin, self.process.stdout
         self.state = "starting"
-        self.pair: Pair = ("", "")  # the one at work, or the last
-        self.deadline = time.monotonic() + START_SECONDS
+        self.pairs: deque[Pair] = deque()  # the one at work, and those after it
+        self.gold = ""  # of these pairs, or of the last ones
+        self.seconds = seconds
+        self.deadline = time.monotonic() + START_SECONDS  # of the pair at work
         self._received = b""
 
-    def send(self, pair: Pair, seconds: float) -> None:
-        """Hand over a pair. If the worker dies over it, `receive` will notice."""
-        self.state, self.pair = "busy", pair
-        self.deadline = time.monotonic() + seconds
-        request = json.dumps({"gold": pair[0], "response": pair[1]}).encode() + b"\n"
+    def send(self, pairs: list[Pair]) -> None:
+        """Hand over pairs with one gold answer. If the worker dies, `receive` will notice."""
+        self.state, self.pairs, self.gold = "busy", deque(pairs), pairs[0][0]
+        self.deadline = time.monotonic() + self.seconds
+        requests = [json.dumps({"gold": gold, "response": text}) + "\n" for gold, text in pairs]
         with suppress(BrokenPipeError):
-            self.requests.write(request)
+            self.requests.write("".join(requests).encode())
             self.requests.flush()
 
-    def receive(self) -> Verdict | None:
-        """Take what has come: the verdict on ``pair``, or None if that is still to come.
+    def receive(self) -> list[tuple[Pair, Verdict]]:
+        """Take what has come: verdicts on the first of ``pairs``, which leave these.
 
         Raises:
             WorkerError: the worker cannot start.
@@ -218,18 +237,26 @@ class _Worker:
         chunk = os.read(self.replies.fileno(), 65536)
         if not chunk:
             return self.give_up("timeout" if time.monotonic() >= self.deadline else "failed")
-        self._received += chunk
-        if not chunk.endswith(b"\n"):
-            return None
-        message = json.loads(self._received)
-        self._received = b""
+        *lines, self._received = (self._received + chunk).split(b"\n")
+        messages = [json.loads(line) for line in lines]
+        return [found for message in messages if (found := self._understand(message))]
+
+    def _understand(self, message: dict[str, Any]) -> tuple[Pair, Verdict] | None:
         if "error" in message:
             raise WorkerError(f"answers cannot be compared: {message['error']}")
-        self.state = "dead" if message.pop("last", False) else "idle"
-        self.deadline = float("inf")
-        return None if "ready" in message else Verdict(**message)
+        if "ready" in message:
+            self.state, self.deadline = "idle", float("inf")
+            return None
+        pair = self.pairs.popleft()
+        if message.pop("last", False):
+            self.state, self.deadline = "dead", float("inf")
+        elif self.pairs:
+            self.deadline = time.monotonic() + self.seconds
+        else:
+            self.state, self.deadline = "idle", float("inf")
+        return pair, Verdict(**message)
 
-    def give_up(self, status: str) -> Verdict | None:
+    def give_up(self, status: str) -> list[tuple[Pair, Verdict]]:
         """Count the worker as dead, and the pair that it was at, if any, as ``status``.
 
         Raises:
@@ -238,9 +265,8 @@ class _Worker:
         if self.state == "starting":
             why = "it took too long" if status == "timeout" else f"exit code {self.process.wait()}"
             raise WorkerError(f"a process for comparing answers did not start: {why}")
-        was_busy = self.state == "busy"
         self.state, self.deadline = "dead", float("inf")
-        return Verdict(False, None, status) if was_busy else None
+        return [(self.pairs.popleft(), Verdict(False, None, status))] if self.pairs else []
 
     def kill(self) -> None:
         """End the process and close its pipes."""
