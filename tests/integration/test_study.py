@@ -36,7 +36,7 @@ MINI = {
     "train_data": "chain",
     "benchmarks": ["easy", "hard"],
     "evaluation": {"updates": [4], "temperature": 1.0, "top_p": 0.7, "seed": 0},
-    "tables": ["respo/table1"],
+    "tables": ["respo/table1", "respo/table4", "respo/table6", "maspo/table7"],
     "figures": ["respo/fig1", "respo/fig3"],
 }
 RUN = "results/mini/mini/{}/N2/seed1"
@@ -123,7 +123,8 @@ def test_scores_are_strict_box_verdicts_on_the_generations(study):
 
 def test_everything_is_there(study):
     results = study / "results/mini"
-    for name in ("tables/respo/table1.md", "tables/respo/table1.tex", "report.html"):
+    tables = [f"tables/{name}.md" for name in MINI["tables"]]
+    for name in (*tables, "tables/respo/table1.contrasts.csv", "report.html"):
         assert (results / name).stat().st_size > 0
     for name in ("fig1", "fig3"):
         assert (results / f"figures/respo/{name}.png").read_bytes().startswith(b"\x89PNG")

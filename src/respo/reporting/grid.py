@@ -286,10 +286,12 @@ def notes(
     study = results.study
     what = {"pass@1": "pass@1", "accuracy": "Accuracy, the mean share of correct responses,"}
     totals = {count: sum(row.total(count) for row in rows) for count in COUNTS}
+    updates = max(study.study.evaluation.updates)
+    trained = any(not row.runs[0].is_baseline for row in rows)
     shown = [
-        f"{what.get(kinds[0], AVG_AND_PASS if len(kinds) > 1 else 'avg@K, as pass@1,')} in percent "
-        f"of the checkpoint at update {max(study.study.evaluation.updates)}. Problems x samples "
-        f"per problem and seed (verifier): {_problems(study, rows, benchmarks)}.",
+        f"{what.get(kinds[0], AVG_AND_PASS if len(kinds) > 1 else 'avg@K, as pass@1,')} in percent"
+        f"{f' of the checkpoint at update {updates}' if trained else ''}. Problems x samples per "
+        f"problem and seed (verifier): {_problems(study, rows, benchmarks)}.",
         f"Sampling: {_sampling(study, rows, benchmarks)}.",
         BOOTSTRAP,
     ]

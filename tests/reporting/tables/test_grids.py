@@ -121,6 +121,27 @@ def test_tables_that_cannot_be_made_say_why(folder, id_, reason):
     assert str(error.value).startswith(f"{made.path}/study.yaml: tables: {id_} {reason}")
 
 
+TRAINED = ["respo/table2", "respo/table3", "respo/table4", "respo/table5", "respo/table8"]
+TRAINED += ["maspo/table2", "maspo/table5", "maspo/table6", "aspo/table4"]
+
+
+@pytest.mark.parametrize("id_", TRAINED)
+def test_a_study_of_models_as_they_come_has_nothing_of_training(folder, id_):
+    made = folder(methods=[], figures=[], baselines=["small"])
+    with pytest.raises(UserError, match=f"tables: {id_} shows "):
+        table.make(id_, made.results)
+
+
+@pytest.mark.parametrize("id_", ["respo/table1", "aspo/table1", "maspo/table7"])
+def test_models_as_they_come_alone(folder, id_):
+    made = folder(methods=[], figures=[], baselines=["small"])
+    for benchmark in ("easy", "hard"):
+        made.cell(benchmark, [1, 0], "baseline", staleness=0, seed=0)
+    text = table.make(id_, made.results)["md"]
+    assert shown(text)[1][2] == "as it comes"
+    assert "checkpoint" not in text
+
+
 def test_mathematics_needs_a_benchmark_of_it(paper):
     with pytest.raises(UserError, match="aspo/table1 shows benchmarks with verifier math_verify"):
         table.make("aspo/table1", paper("aspo-code").results)

@@ -17,6 +17,9 @@ SECTIONS = ()
 
 
 def _runs(study: ResolvedStudy) -> list[Run]:
+    """Return the runs of the grid and of models beside it; none without any method."""
+    if not selection.trained(study):
+        return []
     own = set(selection.grid(study)) | set(selection.beside_grid(study))
     return [run for run in study.evaluated() if run in own]
 
@@ -27,7 +30,7 @@ GRID = Grid(
     kinds=("avg", "pass"),
     runs=_runs,
     benchmarks=lambda study: list(study.benchmarks),
-    otherwise="shows what is evaluated, and nothing is",
+    otherwise="shows what methods gain, and no trained run is evaluated",
 )
 applies, inputs = GRID.applies, GRID.inputs
 

@@ -20,8 +20,8 @@ COLUMNS = [
 
 
 def applies(study: ResolvedStudy) -> str | None:
-    """Return why the table cannot be made for a study; None if it can, as always."""
-    return None
+    """Return why the table cannot be made for a study; None if it can."""
+    return None if study.methods else "shows methods, and the study has none"
 
 
 def inputs(study: ResolvedStudy) -> list[Path]:
