@@ -56,7 +56,8 @@ def html_page(title: str, parts: list[str]) -> str:
 <style>
 :root {{ color-scheme: light dark; }}
 body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; }}
-table {{ display: block; overflow-x: auto; border-collapse: collapse; font-variant-numeric: tabular-nums; }}
+table {{ display: block; overflow-x: auto; border-collapse: collapse; }}
+table {{ font-variant-numeric: tabular-nums; }}
 th, td {{ padding: 0.25rem 0.7rem; border-bottom: 1px solid #8884; white-space: nowrap; }}
 .text {{ text-align: left; }}
 .number {{ text-align: right; }}
