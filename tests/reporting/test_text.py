@@ -28,7 +28,8 @@ def test_html_escapes_what_is_special():
 
 
 def test_html_aligns_numbers_to_the_right():
-    assert html_table(["A", "B"], [["x", "1"]], text_columns=1) == (
-        '<table>\n<tr><th class="text">A</th><th class="number">B</th></tr>\n'
-        '<tr><td class="text">x</td><td class="number">1</td></tr>\n</table>'
+    assert html_table(["A", "B"], [[["x", "1"]], [["y", "2"]]], text_columns=1) == (
+        '<table>\n<thead>\n<tr><th class="text">A</th><th class="number">B</th></tr>\n</thead>\n'
+        '<tbody>\n<tr><td class="text">x</td><td class="number">1</td></tr>\n</tbody>\n'
+        '<tbody>\n<tr><td class="text">y</td><td class="number">2</td></tr>\n</tbody>\n</table>'
     )

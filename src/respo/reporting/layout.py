@@ -281,7 +281,7 @@ def _html(table: Table, title: str, made_from: str) -> str:
     form = _Form(html, _marked("<b>{}</b>", "<u>{}</u>", "{} ± {}"))
 
     def body(columns: Sequence[Column], blocks: Sequence[Block]) -> str:
-        lines = [line for block in blocks for line in _lines(columns, block, form)]
+        lines = [list(_lines(columns, block, form)) for block in blocks]
         return html_table([*map(html, _head(columns))], lines, _text_columns(columns))
 
     def items(notes: Sequence[str]) -> str:

@@ -33,8 +33,11 @@ def markdown_table(header: list[str], rows: list[list[str]], text_columns: int) 
     return "\n".join([line(lines[0]), line(rule), *map(line, lines[1:])])
 
 
-def html_table(header: list[str], rows: list[list[str]], text_columns: int) -> str:
-    """Lay out a table of HTML cells; columns after the first `text_columns` are right-aligned."""
+def html_table(header: list[str], blocks: list[list[list[str]]], text_columns: int) -> str:
+    """Lay out a table of HTML cells with a rule between blocks of rows.
+
+    Columns after the first `text_columns` are right-aligned.
+    """
 
     def line(cells: list[str], tag: str) -> str:
         kinds = ["text"] * text_columns + ["number"] * (len(cells) - text_columns)
@@ -42,8 +45,11 @@ def html_table(header: list[str], rows: list[list[str]], text_columns: int) -> s
             f'<{tag} class="{kind}">{cell}</{tag}>' for kind, cell in zip(kinds, cells, strict=True)
         )
 
-    body = "\n".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
-    return f"<table>\n<tr>{line(header, 'th')}</tr>\n{body}\n</table>"
+    body = "\n".join(
+        "<tbody>\n" + "\n".join(f"<tr>{line(row, 'td')}</tr>" for row in block) + "\n</tbody>"
+        for block in blocks
+    )
+    return f"<table>\n<thead>\n<tr>{line(header, 'th')}</tr>\n</thead>\n{body}\n</table>"
 
 
 def html_page(title: str, parts: list[str]) -> str:
@@ -55,9 +61,11 @@ def html_page(title: str, parts: list[str]) -> str:
 <title>{escape(title)}</title>
 <style>
 :root {{ color-scheme: light dark; }}
-body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; }}
+body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: min(110rem, 94vw); }}
+p, ul {{ max-width: 70rem; }}
 table {{ display: block; overflow-x: auto; border-collapse: collapse; }}
 table {{ font-variant-numeric: tabular-nums; }}
+tbody {{ border-top: 2px solid #888a; }}
 th, td {{ padding: 0.25rem 0.7rem; border-bottom: 1px solid #8884; white-space: nowrap; }}
 .text {{ text-align: left; }}
 .number {{ text-align: right; }}
