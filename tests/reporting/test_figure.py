@@ -48,6 +48,16 @@ def test_a_damaged_run_is_told_in_one_line(folder, monkeypatch):
     assert not (made.path / "figures").exists()
 
 
+def test_a_figure_that_a_study_cannot_have(folder, monkeypatch):
+    made = folder()
+    with pytest.raises(SystemExit) as stop:
+        draw(monkeypatch, "respo/fig6", made.path)
+    assert str(stop.value) == (
+        f"error: {made.path}/study.yaml: figures: respo/fig6 needs runs of a mixture of experts, "
+        "and the study has none"
+    )
+
+
 def draw_methods(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["figure", *map(str, arguments)])
     figure.main()

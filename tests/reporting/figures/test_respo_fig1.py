@@ -46,3 +46,18 @@ def test_many_methods_have_lines_of_their_own(count):
     note = " ".join(figure.get_supxlabel().split())
     assert ("log W ends at 2.3 (bar): MASPO, DAC" in note) == (count == 12)
     assert ("entropy 1 nat: ENTROPY_ADV" in note) == (count == 12)
+
+
+def test_a_curve_that_stays_high_is_seen():
+    # CISPO's cap is 1 + 4 by default.
+    with style.applied():
+        figure = draw_methods({"cispo": method("CISPO", "cispo")})
+    assert figure.axes[0].get_ylim()[1] == 5.5
+    assert "c is shown up to 5.5" in figure.get_supxlabel()
+
+
+def test_methods_of_one_kernel_share_a_line():
+    with style.applied():
+        figure = draw_methods({"respo": method("ReSPO", "respo"), "r3": method("R3", "respo")})
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ReSPO"]
+    assert figure.get_supxlabel().replace("\n", " ").endswith("the same as ReSPO: R3")

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from respo.reporting import curves, length_bins
+from respo.reporting.curves import Looks, Setting
+
+LINE = {"color": "red"}
+ALL = np.arange(10)
+
+
+def read(made):
+    return length_bins.read(made.results, curves.groups(made.study.runs()))
+
+
+def test_bins_are_shared_by_methods_benchmarks_and_seeds(folder):
+    made = folder(seeds=[1, 2])
+    assert read(made) is None
+    # 18 lengths below the limit of 64: by hand, two in each of nine bins; one at the limit.
+    for index, (method, benchmark, seed) in enumerate(
+        [("grpo", "easy", 1), ("grpo", "hard", 2), ("respo", "easy", 1)]
+    ):
+        lengths = range(1 + 6 * index, 7 + 6 * index)
+        rows = [(f"p{n % 2}", n % 2 == 0, n) for n in lengths]
+        made.scores(
+            benchmark, rows + ([("p0", False, 64)] if index == 2 else []), method, seed=seed
+        )
+    found = read(made)
+    assert found.upper_Q.tolist() == [2, 4, 6, 8, 10, 12, 14, 16, 18, 64]
+    pooled = found.binned()
+    assert pooled.responses_GQ.tolist() == [[2] * 6 + [0] * 4, [0] * 6 + [2] * 3 + [1]]
+    assert pooled.accuracy_GQ[0, :6].tolist() == [0.5] * 6
+    easy = found.binned(0)
+    assert easy.responses_GQ[0].tolist() == [2] * 3 + [0] * 7
+    # Problems p0 and p1 have residuals 1/2 and -1/2: 2 (1/4 + 1/4) / 2^2 = 1/4.
+    assert easy.error_GQ[0, 0] == pytest.approx(0.5)
+    assert np.isnan(easy.error_GQ[1, 9])
+    note = length_bins.missing_note(made.results, curves.groups(made.study.runs()))
+    assert note.startswith("\n5 of 8 files of scores missing: small/grpo/N8/seed1/eval/32/hard/sc")
+
+
+def test_problems_of_two_benchmarks_are_not_one_cluster(folder):
+    made = folder(methods=["grpo"])
+    made.scores("easy", [("p0", True, 1)], "grpo")
+    made.scores("hard", [("p0", False, 1)], "grpo")
+    # As by hand above; one cluster alone would have no error.
+    assert read(made).binned().error_GQ[0, 0] == pytest.approx(0.5)
+
+
+def test_benchmarks_may_differ_in_their_limit(folder):
+    made = folder(methods=["grpo"])
+    benchmarks = made.study.benchmarks
+    benchmarks["hard"] = benchmarks["hard"].model_copy(update={"max_response_tokens": 10})
+    results = made.results
+    results.study = made.study
+    made.scores("easy", [("p0", True, 10), ("p0", True, 64)], "grpo")
+    made.scores("hard", [("p0", True, 10)], "grpo")
+    found = length_bins.read(results, curves.groups(made.study.runs()))
+    assert found.binned(0).responses_GQ[0, [0, 9]].tolist() == [1, 1]
+    assert found.binned(1).responses_GQ[0, [0, 9]].tolist() == [0, 1]
+
+
+def test_a_line_is_broken_where_responses_are_few():
+    number = np.full((1, 10), 10)
+    number[0, 3] = 9
+    accuracy, error = np.full((1, 10), 0.5), np.full((1, 10), 0.1)
+    error[0, 5] = np.nan
+    axes = Figure().subplots()
+    # Equal lengths leave bin 8 (the ninth) empty for all: it is no gap.
+    used = np.delete(ALL, 8)
+    length_bins.draw(axes, length_bins.Binned(number, accuracy, error), used, [LINE])
+    (line,) = axes.lines
+    assert line.get_xdata().tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 10]
+    assert np.isnan(line.get_ydata()).tolist() == [False] * 3 + [True, False, True] + [False] * 3
+    (band,) = axes.collections
+    heights = np.concatenate([path.vertices[:, 1] for path in band.get_paths()])
+    assert (heights.min(), heights.max()) == pytest.approx((0.4, 0.6))
+
+
+def test_without_responses_the_axis_is_there(folder):
+    made = folder()
+    axes = Figure().subplots()
+    groups = curves.groups(made.study.runs())
+    looks = Looks(made.study)
+    length_bins.fill(made.results, Setting("small", 8), groups, [(axes, None)], looks)
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "3", "5", "7", "cap"]
+    assert not axes.lines
+    assert list(looks.legend()) == ["GRPO", "ReSPO"]
