@@ -21,6 +21,7 @@ def directly(gold: str, response: str, monkeypatch: pytest.MonkeyPatch) -> Equiv
     """Return what two calls of `parse` and one of `verify` say, without our part in them."""
     with monkeypatch.context() as patch:
         patch.setattr(parser, "extract_match", equivalence.extract_match)
+        patch.setattr(parser, "get_extraction_regexes", equivalence.get_extraction_regexes)
         golds = parse(f"\\boxed{{{gold}}}", LATEX, parsing_timeout=None)
         answers = parse(response, BOTH, parsing_timeout=None)
         correct = verify(golds, answers, timeout_seconds=None)
@@ -43,6 +44,9 @@ RESPONSES = [
     "The answer is 3.",
     "final answer is 3. I hope it is correct.",
     r"Final Answer: The final answer is $\frac12$. I hope it is correct.",
+    "FINAL ANSWER: it is 3. The Final answer is 33",
+    "The f\u0131nal an\u017fwer is $3$, not $4$. I hope so.",
+    r"final answer is \boxed{3}, or \boxed{33} \u0130",
     "answer: 50%",
     "answer: 50 percent",
     r"\boxed{50\%}",
@@ -188,6 +192,20 @@ def test_each_pattern_belongs_to_one_kind_of_reading() -> None:
             for pattern, _ in patterns:
                 kinds.setdefault(pattern, set()).add(type(target))
     assert {len(found) for found in kinds.values()} == {1}
+
+
+def test_a_guarded_pattern_finds_what_it_did() -> None:
+    guarded = 0
+    for patterns, _ in equivalence._regexes[id(equivalence._EXPRESSION_AND_LATEX)]:
+        for pattern, _ in patterns:
+            if isinstance(pattern, equivalence._Guarded):
+                guarded += 1
+                for text in RESPONSES:
+                    found = [match.span() for match in pattern.finditer(text)]
+                    assert found == [match.span() for match in pattern._pattern.finditer(text)]
+    assert guarded == 4
+    # Another choice of targets is Math-Verify's own affair.
+    assert parser.get_extraction_regexes(LATEX) == equivalence.get_extraction_regexes(LATEX)
 
 
 def test_another_math_verify_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,12 +12,12 @@ differently and end alike cost their search only. Memory is bounded: only short 
 remembered, a limited number of them.
 """
 
-from collections.abc import Hashable
-from re import Match
+from collections.abc import Hashable, Iterable
+from re import Match, Pattern
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, parser, verify
-from math_verify.parser import extract_match
+from math_verify.parser import extract_match, get_extraction_regexes
 
 from respo.rewards import sympy_names
 
@@ -78,6 +78,39 @@ class _Places:
         return reading
 
 
+class _Guarded:
+    """A pattern that is searched only where its words are, which is soon seen."""
+
+    def __init__(self, pattern: Pattern[str], words: str) -> None:
+        self._pattern, self._words = pattern, words
+
+    def finditer(self, text: str) -> Iterable[Match[str]]:
+        # Beyond ASCII, letters such as the Turkish dotless i match in ways that `lower` lacks.
+        if text.isascii() and self._words not in text.lower():
+            return ()
+        return self._pattern.finditer(text)
+
+
+def _guarded(pattern: Pattern[str]) -> Any:
+    guard = "(?i:final answer"
+    return _Guarded(pattern, "final answer") if pattern.pattern.startswith(guard) else pattern
+
+
+def _find_regexes(targets: list) -> list:
+    """Stand in for Math-Verify's ``get_extraction_regexes``, which hashes long settings."""
+    if (regexes := _regexes.get(id(targets))) is None:
+        return get_extraction_regexes(targets)
+    return regexes
+
+
+_regexes = {
+    id(targets): [
+        ([(_guarded(pattern), priority) for pattern, priority in patterns], target)
+        for patterns, target in get_extraction_regexes(targets)
+    ]
+    for targets in (_LATEX, _EXPRESSION_AND_LATEX)
+}
+parser.get_extraction_regexes = _find_regexes
 _places = _Places()
 parser.extract_match = _places.extract_match
 sympy_names.install()
