@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import groupby
 from typing import NamedTuple
 
 from respo.reporting.text import (
@@ -208,6 +209,13 @@ def _shown(table: Table) -> list[Section]:
     return [section for section in table.sections if section.shown]
 
 
+def _blocks(section: Section) -> list[Block]:
+    """Group the rows of a section by what stands in its first two columns: model and N."""
+    shown = [i for i, column in enumerate(section.columns) if column.label is not None][:2]
+    groups = groupby(section.shown, key=lambda row: [row[i] for i in shown])
+    return [Block(list(rows), ranked=False) for _, rows in groups]
+
+
 def _head(columns: Sequence[Column]) -> list[str]:
     return [column.label for column in columns if column.label is not None]
 
@@ -271,7 +279,7 @@ def _markdown(table: Table, title: str, made_from: str) -> str:
     ]
     for section in _shown(table):
         parts += [f"## {section.title}", section.text]
-        parts.append(body(section.columns, [Block(section.shown, ranked=False)]))
+        parts.append(body(section.columns, _blocks(section)))
         if section.notes:
             parts.append("\n".join(f"- {note}" for note in section.notes))
     return "\n\n".join(parts) + "\n"
@@ -290,7 +298,7 @@ def _html(table: Table, title: str, made_from: str) -> str:
     parts = [body(table.columns, table.blocks), items(table.notes)]
     for section in _shown(table):
         parts += [f"<h2>{html(section.title)}</h2>", f"<p>{html(section.text)}</p>"]
-        parts.append(body(section.columns, [Block(section.shown, ranked=False)]))
+        parts.append(body(section.columns, _blocks(section)))
         if section.notes:
             parts.append(items(section.notes))
     parts.append(f"<p>Made from results <code>{made_from}</code>.</p>")
