@@ -16,7 +16,10 @@ from snakemake.settings.types import (
     ResourceSettings,
 )
 
+from respo.config import load_study
+
 ROOT = Path(__file__).parents[2]
+STUDY = load_study(ROOT / "config", "tiny").study
 CELL = "results/tiny/qwen3-tiny/{method}/N{n}/seed1/eval/{checkpoint}/{benchmark}/cell.json"
 
 # snakemake leaves its own files and event loops open.
@@ -39,6 +42,10 @@ def jobs(workdir, *targets, root=ROOT, **config):
         return Counter(job.rule.name for job in needed)
 
 
+def rule_name(kind, id_):
+    return f"{kind}_{id_.replace('/', '_')}"
+
+
 def test_the_default_study(tmp_path):
     # 4 methods x 3 staleness x 2 seeds and 2 on-policy runs; these and a baseline on 3 benchmarks.
     assert jobs(tmp_path) == {
@@ -54,10 +61,8 @@ def test_the_default_study(tmp_path):
         "generate_local": 81,
         "score": 81,
         "cell": 81,
-        "table_respo_table1": 1,
-        "figure_respo_fig1": 1,
-        "figure_respo_fig3": 1,
-        "figure_aspo_fig4": 1,
+        **{rule_name("table", id_): 1 for id_ in STUDY.tables},
+        **{rule_name("figure", id_): 1 for id_ in STUDY.figures},
         "report": 1,
     }
 
@@ -79,8 +84,15 @@ def test_one_cell_needs_one_run(tmp_path):
 
 @pytest.mark.parametrize("id_", ["respo/fig1", "aspo/fig4"])
 def test_figures_of_objectives_need_no_training(tmp_path, id_):
-    rule = f"figure_{id_.replace('/', '_')}"
+    rule = rule_name("figure", id_)
     assert jobs(tmp_path, f"results/tiny/figures/{id_}.png") == {"study": 1, rule: 1}
+
+
+def test_a_figure_needs_the_runs_that_it_shows(tmp_path):
+    # The ratios of the 24 runs with N > 1, not the two on-policy ones; nothing is evaluated.
+    found = jobs(tmp_path, "results/tiny/figures/aspo/fig3.png")
+    assert found["train_local"] == 24
+    assert "generate_local" not in found
 
 
 def test_results_may_lie_elsewhere(tmp_path):
