@@ -276,6 +276,17 @@ def test_a_study_of_baselines_alone(study):
     assert (study / "results/only/report.html").exists()
 
 
+def test_a_table_without_rows_is_refused_before_any_work(study):
+    (study / "config/studies/bad.yaml").write_text(
+        yaml.safe_dump(MINI | {"tables": ["aspo/table2"]})
+    )
+    result = snakemake(study, "--dry-run", config=["study=bad"])
+    assert result.returncode != 0
+    reason = "shows benchmarks with verifier code, and the study has none; take the table out"
+    assert f"error: config/studies/bad.yaml: tables: aspo/table2 {reason}" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_a_cell_can_be_made_at_another_checkpoint(study):
     cell = RUN.format("grpo") + "/eval/2/easy/cell.json"
     assert would_run(study, "--", cell) == {"generate_local": 1, "score": 1, "cell": 1, "total": 3}
