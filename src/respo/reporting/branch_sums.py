@@ -17,8 +17,8 @@ from respo.cli import UserError
 from respo.config import Run
 from respo.config.study import ResolvedStudy
 from respo.reporting import labels, selection
-from respo.reporting.grid import missing
 from respo.reporting.layout import Cell, Column, Number, Ours, text
+from respo.reporting.notes import missing
 from respo.reporting.results import Results
 from respo.statistics import Branch, branch_shares, mean_by_batch, sum_by_batch
 
@@ -84,11 +84,11 @@ class Sums:
     def merged(self, low: float, high: float) -> "Sums":
         """Return the sums with the bins of low < log W <= high as the first of two bins."""
         inside_N = np.array([low <= a and b <= high for a, b in bins()])
-        merged = [
+        responses, mass, tokens = (
             np.stack([s[..., inside_N].sum(axis=-1), s[..., ~inside_N].sum(axis=-1)], axis=-1)
             for s in self._all()
-        ]
-        return Sums(self.batch_T, *merged, self.mean_log_w_ST)
+        )
+        return Sums(self.batch_T, responses, mass, tokens, self.mean_log_w_ST)
 
     def _all(self) -> list[np.ndarray]:
         return [self.responses_STN, self.coefficient_mass_STN, self.tokens_STN]
@@ -173,8 +173,8 @@ def read(results: Results, group: Group, log_w: bool = False) -> Sums | None:
             f"{results.branches_path(group.runs[0])}: rollout_batch: is not that of the other "
             "seeds. Train them anew."
         )
-    sums = [np.stack(of_kind) for of_kind in zip(*parts, strict=True)]
-    return Sums(batches[0], *sums, np.array(means))
+    responses, mass, tokens = (np.stack(of_kind) for of_kind in zip(*parts, strict=True))
+    return Sums(batches[0], responses, mass, tokens, np.array(means))
 
 
 def columns(edges: Sequence[tuple[float, float]], digits: int) -> list[Column]:

@@ -7,8 +7,9 @@ gain, from replicates that are paired by problem.
 from respo.config import Run
 from respo.config.study import ResolvedStudy
 from respo.reporting import selection
-from respo.reporting.grid import LEAD, Grid, Part, lead, missing, ours, samples
+from respo.reporting.grid import LEAD, Grid, Part, lead, ours, samples
 from respo.reporting.layout import Block, Cell, Column, Number, Table
+from respo.reporting.notes import missing
 from respo.reporting.results import Results
 from respo.reporting.rows import MACRO, Row, blocks
 

@@ -5,17 +5,9 @@ Departure from the paper: a block per benchmark, with a column per k and its sta
 
 from respo.config.study import ResolvedStudy
 from respo.reporting import selection
-from respo.reporting.grid import (
-    BOOTSTRAP,
-    LEAD,
-    RANKED,
-    Grid,
-    Part,
-    lead,
-    missing,
-    ours,
-)
+from respo.reporting.grid import LEAD, Grid, Part, lead, ours
 from respo.reporting.layout import Block, Number, Table, percent, text
+from respo.reporting.notes import BOOTSTRAP, RANKED, missing
 from respo.reporting.results import Results
 from respo.reporting.rows import blocks, pool
 

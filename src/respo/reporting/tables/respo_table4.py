@@ -10,8 +10,9 @@ import numpy as np
 
 from respo.config.study import ResolvedStudy
 from respo.reporting import selection
-from respo.reporting.grid import cells, missing
+from respo.reporting.grid import cells
 from respo.reporting.layout import Block, Cell, Column, Number, Table, text
+from respo.reporting.notes import missing
 from respo.reporting.results import Results
 
 PRINTED = ()

@@ -10,8 +10,8 @@ from respo.config import Run
 from respo.config.study import ResolvedStudy
 from respo.reporting import selection
 from respo.reporting.branch_sums import LEAD, Group
-from respo.reporting.grid import missing
 from respo.reporting.layout import Block, Cell, Column, Number, Ours, Table, text
+from respo.reporting.notes import missing
 from respo.reporting.results import Results
 from respo.statistics import accuracy_of_score, early_peak, late_score
 

@@ -1,0 +1,102 @@
+"""What stands below the tables of cells: what the values are, and what is missing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from respo.config.study import ResolvedStudy
+from respo.reporting.layout import MISSING
+from respo.reporting.results import Results
+from respo.reporting.rows import Row
+
+COUNTS = ("responses", "unparsed", "timed_out", "failed", "truncated")
+MISSING_NAMED = 6
+BOOTSTRAP = (
+    "± is one standard error from a cluster bootstrap over problems (10,000 replicates, seed "
+    "0, the same draws for all rows); the macro average weighs the benchmarks equally and "
+    "takes its error from the same replicates. It says how the result would change with other "
+    "problems, not with another training run; 0.0 where all problems agree is a limit of the "
+    "bootstrap, not certainty."
+)
+RANKED = (
+    "Best value of a model and N in bold, second underlined, ranked as printed; ties share. "
+    "On-policy rows (N = 1) are the reference and not ranked."
+)
+AVG_AND_PASS = (
+    "avg@K, the mean share of correct responses of K, and pass@K, the share of problems that K "
+    "tries solve (unbiased estimate; with K of K responses: any is correct), both"
+)
+
+
+def of_cells(
+    results: Results, kinds: Sequence[str], rows: Sequence[Row], benchmarks: Sequence[str]
+) -> list[str]:
+    """Write what a reader must know, one sentence or two each; code in backticks."""
+    study = results.study
+    what = {"pass@1": "pass@1", "accuracy": "Accuracy, the mean share of correct responses,"}
+    totals = {count: sum(row.total(count) for row in rows) for count in COUNTS}
+    updates = max(study.study.evaluation.updates)
+    trained = any(not row.runs[0].is_baseline for row in rows)
+    shown = [
+        f"{what.get(kinds[0], AVG_AND_PASS if len(kinds) > 1 else 'avg@K, as pass@1,')} in percent"
+        f"{f' of the checkpoint at update {updates}' if trained else ''}. Problems x samples per "
+        f"problem and seed (verifier): {_problems(study, rows, benchmarks)}.",
+        f"Sampling: {_sampling(study, rows, benchmarks)}.",
+        BOOTSTRAP,
+    ]
+    if any(row.runs[0].is_baseline for row in rows):
+        shown.append("Rows without N are models as they come, not trained here.")
+    if any(len(row.runs) > 1 for row in rows):
+        shown.append(
+            "Values are means over seeds; a problem's cluster holds the samples of all seeds. "
+            "Seed sd: population standard deviation (ddof 0) of the macro average across seeds."
+        )
+    return [
+        *shown,
+        RANKED,
+        f"Of {totals['responses']} responses {totals['unparsed']} had no readable answer, on "
+        f"{totals['timed_out']} the verifier ran out of time and on {totals['failed']} it failed "
+        "(all count as wrong); "
+        f"{totals['truncated']} were cut at the length limit.",
+    ]
+
+
+def _problems(study: ResolvedStudy, rows: Sequence[Row], benchmarks: Sequence[str]) -> str:
+    parts = []
+    for name in benchmarks:
+        b = study.benchmarks[name]
+        size = next((n for row in rows if (n := row.problems(name))), b.rows)
+        parts.append(f"{b.label}: {size} x {study.samples(name)} ({b.verifier})")
+    return "; ".join(parts)
+
+
+def _sampling(study: ResolvedStudy, rows: Sequence[Row], benchmarks: Sequence[str]) -> str:
+    samplings: dict[str, list[str]] = {}
+    for name in benchmarks:
+        # Models differ in the last of the three alone.
+        found = sorted({study.sampling(name, row.model) for row in rows})
+        how = (
+            f"temperature {found[0].temperature:g}, top-p {found[0].top_p:g}, at most "
+            f"{' or '.join(str(values.max_response_tokens) for values in found)} new tokens"
+        )
+        samplings.setdefault(how, []).append(study.benchmarks[name].label)
+    return "; ".join(
+        how if len(samplings) == 1 else f"{', '.join(heads)}: {how}"
+        for how, heads in samplings.items()
+    )
+
+
+def missing(results: Results, id_: str, inputs: Sequence[Path], kind: str = "cells") -> list[str]:
+    """Write which files of a table are missing, and the targets that make them."""
+    paths = [results.folder / path for path in inputs]
+    absent = [path for path in paths if not path.is_file()]
+    if not absent:
+        return []
+    named = ", ".join(f"`{path}`" for path in absent[:MISSING_NAMED])
+    more = f" and {len(absent) - MISSING_NAMED} more" if len(absent) > MISSING_NAMED else ""
+    seeds = "seeds are counted where all benchmarks are there, of those planned. "
+    return [
+        f"Incomplete: {len(absent)} of {len(paths)} {kind} are missing ({MISSING}); "
+        f"{seeds if kind == 'cells' else ''}"
+        f"`snakemake {results.folder}/tables/{id_}.md` makes them all; one by one they are the "
+        f"targets {named}{more}."
+    ]
