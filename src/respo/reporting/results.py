@@ -67,8 +67,8 @@ class Cell(Strict):
         """Return pass@k of each problem; for k = 1 this is `accuracy`."""
         if k == 1:
             return self.accuracy()
-        counts = [(problem.samples, problem.correct) for problem in self.problems]
-        estimates = pass_at_k(*np.transpose(counts), k).tolist()
+        samples = [problem.samples for problem in self.problems]
+        estimates = pass_at_k(samples, [problem.correct for problem in self.problems], k).tolist()
         return {problem.id: e for problem, e in zip(self.problems, estimates, strict=True)}
 
 
