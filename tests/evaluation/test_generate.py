@@ -15,12 +15,16 @@ from respo.cli import UserError
 from respo.evaluation import shards
 from respo.evaluation.engines import Sampling, local, vllm
 from respo.evaluation.generate import SCHEMA, generate, main
-from respo.files import made_from, sha256_of
+from respo.files import made_from, sha256_of, write_parquet
 from respo.policy import Policy, character_tokenizer, load_policy, policy_hash, save_policy
 from respo.policy.weights import expected_shapes
 
 ROWS = {"id": ["c", "a", "b"], "prompt": ["1+2*3-4=", "7=", "5-6="], "answer": ["5", "7", "9"]}
 SETTINGS = {"temperature": 1.0, "top_p": 0.9, "max_response_tokens": 12, "seed": 7}
+
+
+# What the file of a benchmark says of itself.
+BENCHMARK = {"version": 1, "files": {"commit": "8d88b28"}}
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +54,7 @@ def checkpoint(tmp_path_factory) -> Path:
 @pytest.fixture
 def benchmark_file(tmp_path) -> Path:
     path = tmp_path / "benchmark.parquet"
-    pq.write_table(pa.table(ROWS), path)
+    write_parquet(path, pa.table(ROWS), BENCHMARK)
     return path
 
 
@@ -101,6 +105,7 @@ def test_the_file_holds_what_the_contract_says(checkpoint, benchmark_file, tmp_p
     provenance = made_from(table)
     assert provenance["checkpoint_sha256"] == policy_hash(checkpoint)
     assert provenance["benchmark_sha256"] == sha256_of(benchmark_file)
+    assert provenance["benchmark"] == BENCHMARK
     assert provenance["sampling"] == {"samples": 4, **SETTINGS}
     assert provenance["engine"] == "local"
     assert provenance["device"] == "cpu"

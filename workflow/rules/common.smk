@@ -292,10 +292,10 @@ def rule_name(kind, artifact):
 
 def announcement():
     """What is about to be made."""
-    runs = len(RUNS)
+    runs = f"{len(RUNS)} runs of {study.updates} updates, " if RUNS else ""
     return (
-        f"Study {settings.study}: {runs} runs of {study.updates} updates, "
-        f"{len(cells(resolved.checkpoints))} cells, results in {STUDY}"
+        f"Study {settings.study}: {runs}{len(cells(resolved.checkpoints))} cells, "
+        f"results in {STUDY}"
     )
 
 

@@ -64,9 +64,10 @@ def readme(text: str) -> str:
 
 def _rows(schema: dict[str, Any], defs: dict[str, Any], prefix: str) -> list[str]:
     rows = []
+    required = [*schema.get("required", []), *schema.get("then", {}).get("required", [])]
     for key, field in schema["properties"].items():
         nested, mark = _nested(field, defs)
-        default = "required" if key in schema.get("required", []) else _code(field.get("default"))
+        default = "required" if key in required else _code(field.get("default"))
         kind = "keys below" if nested else _kind(field, defs)
         rows.append(f"| `{prefix}{key}` | {kind} | {default} | {field.get('description', '')} |")
         if nested:

@@ -22,7 +22,7 @@ from respo.evaluation import shards
 from respo.evaluation.engines import Engine, Request, Response, Sampling
 from respo.evaluation.problems import encode, read_problems
 from respo.evaluation.trained import anew, checkpoint_hash, read_train
-from respo.files import environment, parquet_writer, sha256_of
+from respo.files import environment, parquet_made_from, parquet_writer, sha256_of
 from respo.weight_files import policy_hash
 
 PROGRESS_SECONDS = 5.0
@@ -66,6 +66,7 @@ def main() -> None:
     made_from = {
         "checkpoint_sha256": checkpoint_sha256,
         "benchmark_sha256": sha256_of(options.benchmark),
+        "benchmark": parquet_made_from(options.benchmark),
         "sampling": {"samples": options.samples, **sampling},
         **engine.made_from,
         "environment": environment("torch") | engine.versions,

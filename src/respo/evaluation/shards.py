@@ -145,7 +145,7 @@ def _work(provenance: dict[str, Any]) -> dict[str, Any]:
     work = {
         key: value
         for key, value in provenance.items()
-        if key not in ("benchmark_sha256", "earlier")
+        if key not in ("benchmark", "benchmark_sha256", "earlier")
     }
     for group, left_out in (("sampling", ("samples",)), ("environment", ("code", "respo"))):
         if isinstance(values := work.get(group), dict):

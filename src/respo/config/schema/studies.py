@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from respo.config.schema.methods import Aggregation, RoutingReplay
 from respo.config.schema.types import (
@@ -152,8 +152,18 @@ UNTRAINED: dict[str, Any] = {
 }
 
 
+def _required_where_trained(schema: dict[str, Any]) -> None:
+    """Have editors ask for the keys of training only where there are methods."""
+    required = schema["required"]
+    schema["required"] = [key for key in required if key not in (*UNTRAINED, "models")]
+    schema["if"] = {"required": ["methods"], "properties": {"methods": {"minItems": 1}}}
+    schema["then"] = {"required": [key for key in required if key not in schema["required"]]}
+
+
 class Study(Training):
     """`config/studies/NAME.yaml`: the grid methods x models x staleness x seeds."""
+
+    model_config = ConfigDict(json_schema_extra=_required_where_trained)
 
     title: Label = Field(description="heads the report")
     methods: Annotated[list[Name], AfterValidator(_distinct)] = Field(
