@@ -18,6 +18,7 @@ rule all:
     default_target: True
     input:
         REPORT,
+        EXPLORE,
         TABLES,
         FIGURES,
         cells(resolved.checkpoints),

@@ -12,8 +12,10 @@ import os
 import platform
 import subprocess
 import tempfile
+from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +181,35 @@ def parquet_batches(path: Path, columns: Container[str]) -> Iterator[pa.RecordBa
         for batch in file.iter_batches(BATCH_ROWS, columns=names, use_threads=False):
             batch.validate(full=True)
             yield batch
+
+
+def parquet_take(path: Path, columns: Sequence[str], rows: Sequence[int]) -> list[dict[str, Any]]:
+    """Read some rows, of the file only the row groups that hold them.
+
+    Args:
+        path: the file.
+        columns: those to read.
+        rows: numbers of rows from 0, in any order.
+
+    Raises:
+        UserError: as `read_parquet`, or there is no such row.
+    """
+    with _open_parquet(path) as file:
+        missing = [name for name in columns if name not in file.schema_arrow.names]
+        if missing:
+            raise UserError(f"{path}: column {missing[0]!r} is missing")
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        starts = list(accumulate(sizes, initial=0))
+        beyond = [row for row in rows if not 0 <= row < starts[-1]]
+        if beyond:
+            raise UserError(f"{path}: has {starts[-1]} rows, and no row {beyond[0] + 1}")
+        groups = [bisect_right(starts, row) - 1 for row in rows]
+        found: dict[int, dict[str, Any]] = {}
+        for group in sorted(set(groups)):
+            table = file.read_row_group(group, columns=list(columns))
+            for row in (row for row, of in zip(rows, groups, strict=True) if of == group):
+                found[row] = table.slice(row - starts[group], 1).to_pylist()[0]
+    return [found[row] for row in rows]
 
 
 def parquet_made_from(path: Path) -> dict[str, Any]:

@@ -111,10 +111,45 @@ for figure in study.figures:
             " 2>&1 | tee -i {log:q}"
 
 
+rule explore:
+    input:
+        study=f"{STUDY}/study.yaml",
+        # The responses that it shows lie beside the cells.
+        cells=cells(lambda run: resolved.checkpoints(run)[-1:]),
+        metrics=of_runs("metrics.parquet"),
+    output:
+        report(
+            EXPLORE,
+            caption="../report/explore.rst",
+            category="Explore",
+            labels={"page": "grid, curves, responses"},
+        ),
+    log:
+        f"{LOGS}/explore.log",
+    benchmark:
+        f"{TIMES}/explore.tsv"
+    group:
+        "report"
+    conda:
+        "../../envs/local.yaml"
+    threads: 1
+    resources:
+        **small_job,
+        mem_mb=1000,
+        runtime=10,
+    params:
+        study=lambda wildcards, input: Path(input.study).parent,
+    message:
+        "Page to explore"
+    shell:
+        "python -m respo.reporting.page --study {params.study:q} 2>&1 | tee -i {log:q}"
+
+
 rule report:
     input:
         TABLES,
         FIGURES,
+        EXPLORE,
     output:
         REPORT,
     log:

@@ -69,6 +69,7 @@ TABLES = [
 FIGURES = [
     f"{STUDY}/figures/{name}.{ext}" for name in study.figures for ext in ("pdf", "png")
 ]
+EXPLORE = f"{STUDY}/explore.html"
 REPORT = f"{STUDY}/report.html"
 RUNS = resolved.runs()
 STUDIES = {path.name for path in (CONFIG / "studies").iterdir()}
@@ -301,7 +302,7 @@ def announcement():
 
 def farewell():
     """Where the finished products lie; nothing if a cell was asked for and they are not there."""
-    made = [*TABLES, *FIGURES, REPORT]
+    made = [*TABLES, *FIGURES, EXPLORE, REPORT]
     if not all(Path(path).exists() for path in made):
         return ""
     return "\n  ".join(["Finished. Tables, figures and report of the study:", *made])

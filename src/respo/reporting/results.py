@@ -46,6 +46,8 @@ class Cell(Strict):
     failed: Count
     truncated: Count
     mean_response_tokens: float
+    majority: float | None = None  # code has no vote
+    made_from: dict[str, Any] = {}
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

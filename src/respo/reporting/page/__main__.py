@@ -1,0 +1,31 @@
+"""`python -m respo.reporting.page --study results/STUDY`: write the page of a study.
+
+Writes `explore.html` in the study's folder, from what lies there: one file that needs no other and no
+network. A partial grid gives a partial page that names the targets of what is missing.
+"""
+
+import argparse
+from pathlib import Path
+
+from respo.cli import command
+from respo.files import write_text
+from respo.reporting.page.data import collect
+from respo.reporting.page.document import page
+from respo.reporting.results import Results
+
+NAME = "explore.html"
+
+
+@command
+def main() -> None:
+    """Parse the command line and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m respo.reporting.page", description=__doc__)
+    parser.add_argument("--study", type=Path, required=True, help="folder results/STUDY")
+    folder = parser.parse_args().study
+    path = folder / NAME
+    write_text(path, page(collect(Results(folder))))
+    print(path)
+
+
+if __name__ == "__main__":
+    main()

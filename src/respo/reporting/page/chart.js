@@ -1,0 +1,133 @@
+// One panel: lines with bands against policy updates, and a cursor that reads them.
+
+const SIZE = { width: 400, height: 230, left: 52, right: 8, top: 8, bottom: 32 };
+
+// Round steps that divide a range into about as many parts.
+function ticks(low, high, parts) {
+  const raw = (high - low) / parts;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].find((factor) => factor * power >= raw) * power;
+  const found = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i += 1) found.push(i * step);
+  return found;
+}
+
+function tickLabel(value, values) {
+  const step = values.length > 1 ? values[1] - values[0] : 1;
+  const size = Math.max(...values.map(Math.abs));
+  if (size >= 1e5 || (size > 0 && size < 1e-3)) return value === 0 ? "0" : value.toExponential(1);
+  return value.toFixed(Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+}
+
+function path(points) {
+  let text = "";
+  let pen = "M";
+  for (const [x, y] of points) {
+    // A gap where there is no value.
+    if (y === null) pen = "M";
+    else {
+      text += `${pen}${x.toFixed(1)} ${y.toFixed(1)}`;
+      pen = "L";
+    }
+  }
+  return text;
+}
+
+// lines: {label, look, x: updates, mean, low, high}. range: [low, high] of the vertical axis.
+function chart(title, lines, end, range, about) {
+  const { width, height, left, right, top, bottom } = SIZE;
+  const [low, high] = range;
+  const across = (u) => left + ((width - left - right) * u) / end;
+  const up = (v) => (v === null ? null : height - bottom - ((height - top - bottom) * (v - low)) / (high - low));
+  const svg = draw("svg", { viewBox: `0 0 ${width} ${height}` });
+  const vertical = ticks(low, high, 5);
+  for (const value of vertical) {
+    const y = up(value);
+    const kind = value === 0 ? "zero" : "rule";
+    svg.append(draw("line", { class: kind, x1: left, x2: width - right, y1: y, y2: y }));
+    svg.append(draw("text", { x: left - 5, y: y + 4, "text-anchor": "end" }, tickLabel(value, vertical)));
+  }
+  const horizontal = ticks(0, end, 4);
+  for (const value of horizontal) {
+    const x = across(value);
+    svg.append(draw("text", { x, y: height - bottom + 15, "text-anchor": "middle" }, String(value)));
+  }
+  const middle = (left + width - right) / 2;
+  svg.append(draw("text", { x: middle, y: height - 3, "text-anchor": "middle" }, "policy updates"));
+  for (const line of lines) {
+    const { color, dash, width: thick } = line.look;
+    if (line.low) svg.append(band(line, across, up, color));
+    const shape = path(line.x.map((u, i) => [across(u), up(line.mean[i])]));
+    svg.append(
+      draw("path", { d: shape, fill: "none", stroke: color, "stroke-width": thick, "stroke-dasharray": dash }),
+    );
+  }
+  const cursor = draw("line", { class: "cursor", y1: top, y2: height - bottom, visibility: "hidden" });
+  svg.append(cursor);
+  return panel(title, svg, cursor, lines, end, across, about);
+}
+
+function band(line, across, up, color) {
+  const there = line.x.map((_, i) => i).filter((i) => line.low[i] !== null);
+  const upper = there.map((i) => [across(line.x[i]), up(line.high[i])]);
+  const lower = there.map((i) => [across(line.x[i]), up(line.low[i])]).reverse();
+  return draw("path", { d: `${path([...upper, ...lower])}Z`, fill: color, "fill-opacity": 0.18 });
+}
+
+// The legend reads the values at the cursor, which is the same in all panels.
+function panel(title, svg, cursor, lines, end, across, about) {
+  const outputs = lines.map(() => make("output", {}));
+  const legend = lines.map((line, i) => {
+    const { color, dash, width } = line.look;
+    const stroke = { stroke: color, "stroke-width": width, "stroke-dasharray": dash };
+    const swatch = draw("line", { x1: 0, x2: 34, y1: 5, y2: 5, ...stroke });
+    const picture = draw("svg", { viewBox: "0 0 34 10", "aria-hidden": "true" }, swatch);
+    return make("li", {}, picture, line.label, outputs[i]);
+  });
+  const at = make("span", { class: "at" });
+  const box = make("div", { class: "panel" }, make("h3", {}, title, " ", at), svg, make("ul", {}, ...legend));
+  const read = (update) => {
+    const texts = lines.map((line) => plain(line.mean[nearest(line.x, update)]));
+    texts.forEach((text, i) => {
+      outputs[i].textContent = text;
+    });
+    at.textContent = `update ${Math.round(update)}`;
+    cursor.setAttribute("x1", across(update));
+    cursor.setAttribute("x2", across(update));
+    cursor.setAttribute("visibility", "visible");
+    svg.setAttribute("aria-valuenow", Math.round(update));
+    const values = lines.map((line, i) => `${line.label} ${texts[i]}`).join(", ");
+    svg.setAttribute("aria-valuetext", `update ${Math.round(update)}: ${values}`);
+  };
+  fill(
+    svg,
+    {
+      tabindex: "0",
+      role: "slider",
+      "aria-label": `${about}, ${title}: read the curves with the arrow keys`,
+      "aria-valuemin": 1,
+      "aria-valuemax": end,
+      "aria-valuenow": 1,
+      onpointermove: (event) => moveCursor(updateAt(svg, event, end)),
+      onpointerdown: (event) => moveCursor(updateAt(svg, event, end)),
+      onkeydown: (event) => stepCursor(event, end),
+    },
+    [],
+  );
+  return { box, read };
+}
+
+function updateAt(svg, event, end) {
+  const frame = svg.getBoundingClientRect();
+  const x = ((event.clientX - frame.left) / frame.width) * SIZE.width;
+  const share = (x - SIZE.left) / (SIZE.width - SIZE.left - SIZE.right);
+  return Math.min(end, Math.max(1, Math.round(share * end)));
+}
+
+function nearest(x, update) {
+  let best = 0;
+  x.forEach((u, i) => {
+    if (Math.abs(u - update) < Math.abs(x[best] - update)) best = i;
+  });
+  return best;
+}

@@ -1,0 +1,34 @@
+// Draw everything once, and again when the address changes.
+
+function showAll() {
+  readState();
+  cursorAt = null;
+  showGridControls();
+  showGrid();
+  showCell();
+  showCurves();
+}
+
+function showHead() {
+  const cells = Object.values(data.cells);
+  const missing = cells.filter((cell) => cell.responses === undefined).length;
+  document.getElementById("title").textContent = data.title;
+  document.getElementById("about").textContent = [
+    `Study ${data.study}: ${CURVES.runs.length} runs, ${cells.length} cells`,
+    missing ? `, ${missing} of them missing (${MISSING}: choose one for the target that makes it).` : ".",
+    ` Made from results ${data.made_from}.`,
+  ].join("");
+  const notes = [
+    "Held-out pass@1 in percent ± one standard error, at the last evaluated update. Point at a cell " +
+      "for its counts; choose it for its responses and what it was made from.",
+    data.notes.rank,
+    data.notes.error,
+  ];
+  const box = document.getElementById("grid-notes");
+  box.replaceChildren(...notes.map((text) => make("p", {}, text)));
+}
+
+showHead();
+showAll();
+window.addEventListener("hashchange", showAll);
+document.documentElement.dataset.ready = "yes";
