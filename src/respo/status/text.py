@@ -1,0 +1,206 @@
+"""A status as lines of text: what there is, the grid, and what needs a look."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from respo.status.overview import Failure, RunStatus, Status
+from respo.status.traces import Progress, State
+
+# So many messages of failed jobs are told.
+FAILURES = 8
+ORDER: tuple[State, ...] = ("done", "running", "stopped", "failed", "waiting")
+# Of a terminal: bold, yellow, red, green, faint.
+STYLES = {"running": "1", "stopped": "33", "failed": "31", "done": "32", "waiting": "2"}
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+
+class Part(NamedTuple):
+    """A piece of text with the state that gives its colour."""
+
+    text: str
+    state: str
+
+
+# The runs that differ by their seed.
+Cell = Sequence[Part]
+
+
+class Row(NamedTuple):
+    """A line of the grid; where it spans, its one cell is of no column."""
+
+    name: str
+    cells: Sequence[Cell]
+    spans: bool = False
+
+
+def lines(status: Status, width: int | None, colour: bool) -> Iterator[str]:
+    """Yield the lines.
+
+    Args:
+        status: what to show.
+        width: of the terminal, in characters; None: no limit.
+        colour: mark states with a terminal's colours.
+    """
+    yield f"Study {status.study}: {status.title}; results in {status.folder}"
+    yield ", ".join(f"{kind} {count.done}/{count.of}" for kind, count in status.counts.items())
+    yield _states(status)
+    rows = list(_grid(status))
+    if width and _width(rows) > width:
+        rows = list(_one_by_one(rows))
+    yield from _aligned(rows, colour)
+    yield from _elsewhere(status)
+    yield from _failures(status.failures, colour)
+
+
+def _states(status: Status) -> str:
+    states = Counter(s.training.state for s in status.runs if not s.run.is_baseline)
+    notes = {
+        "running": " (update/of ~time left)",
+        "stopped": " (continue when the study is started again)",
+        "failed": " (see below)",
+    }
+    parts = [f"{states[s]} {s}{notes.get(s, '')}" for s in ORDER if states[s]]
+    return f"Runs: {', '.join(parts) or 'none'}"
+
+
+def _grid(status: Status) -> Iterator[Row]:
+    """Yield the rows of every model: a line for each method, a column for each N."""
+    trained = [s for s in status.runs if not s.run.is_baseline]
+    columns = sorted({s.run.staleness for s in trained})
+    for model, initial in status.initial.items():
+        baselines = [s for s in status.runs if s.run.is_baseline and s.run.model == model]
+        own = [s for s in trained if s.run.model == model]
+        yield Row("", [])
+        yield Row(model, [[Part(f"N={n}", "")] for n in columns if own])
+        if initial.state != "done":
+            yield Row("  initial weights", [[_part(initial)]], spans=True)
+        if baselines:
+            yield Row("  as it comes", [_cell(baselines)], spans=True)
+        for method in dict.fromkeys(s.run.method for s in own):
+            seeds = [
+                [s for s in own if (s.run.method, s.run.staleness) == (method, n)] for n in columns
+            ]
+            yield Row(f"  {method}", [_cell(runs) for runs in seeds])
+
+
+def _one_by_one(grid: Sequence[Row]) -> Iterator[Row]:
+    """Yield the rows of a grid with a line for each cell."""
+    columns: Sequence[Cell] = []
+    for row in grid:
+        if row.spans or not row.name:
+            yield row
+        elif not row.name.startswith(" "):
+            columns = row.cells
+            yield Row(row.name, [])
+        else:
+            for column, cell in zip(columns, row.cells, strict=True):
+                if cell:
+                    yield Row(f"{row.name} {_plain(column)}", [cell])
+
+
+def _cell(seeds: Sequence[RunStatus]) -> Cell:
+    """Return the text of the runs that differ by their seed: equal states are counted."""
+    counts = Counter(map(_of_run, seeds))
+    return [Part(_times(count, part.text), part.state) for part, count in counts.items()]
+
+
+def _times(count: int, text: str) -> str:
+    if count == 1:
+        return text
+    return f"{count} x {text}" if text[0].isdigit() else f"{count} {text}"
+
+
+def _of_run(status: RunStatus) -> Part:
+    done, of = status.cells
+    if status.training.state == "done" and done < of:
+        return Part(f"{done}/{of} cells", "running")
+    return _part(status.training)
+
+
+def _part(progress: Progress) -> Part:
+    at = f"{progress.done}/{progress.total}" if progress.total else ""
+    if progress.state == "running":
+        left = progress.seconds_left
+        text = at if left is None else f"{at} ~{duration(left)}"
+    elif progress.state in ("stopped", "failed"):
+        text = f"{progress.state} {at}".rstrip()
+    else:
+        text = progress.state
+    return Part(text or progress.state, progress.state)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the largest unit that it has two of: `45s`, `12m`, `5.3h`, `2.5d`."""
+    if seconds < 2 * MINUTE:
+        return f"{seconds:.0f}s"
+    if seconds < 2 * HOUR:
+        return f"{seconds / MINUTE:.0f}m"
+    if seconds < 2 * DAY:
+        return f"{seconds / HOUR:.1f}h"
+    return f"{seconds / DAY:.1f}d"
+
+
+def _aligned(rows: Sequence[Row], colour: bool) -> Iterator[str]:
+    """Yield rows with their columns below each other."""
+    name_width, widths = _widths(rows)
+    for row in rows:
+        texts = [
+            _painted(cell, colour) + " " * (width - len(_plain(cell)))
+            for cell, width in zip(row.cells, widths, strict=False)
+        ]
+        yield "  ".join([row.name.ljust(name_width), *texts]).rstrip()
+
+
+def _width(rows: Sequence[Row]) -> int:
+    name_width, widths = _widths(rows)
+    return name_width + sum(2 + width for width in widths)
+
+
+def _widths(rows: Sequence[Row]) -> tuple[int, list[int]]:
+    """Return the width of the names, and that of each column."""
+    columns = zip_longest(*(map(_plain, row.cells) for row in rows if not row.spans), fillvalue="")
+    return max(len(row.name) for row in rows), [max(map(len, column)) for column in columns] or [0]
+
+
+def _plain(cell: Cell) -> str:
+    return ", ".join(part.text for part in cell)
+
+
+def _painted(cell: Cell, colour: bool) -> str:
+    return ", ".join(_paint(part.text, part.state, colour) for part in cell)
+
+
+def _paint(text: str, state: str, colour: bool) -> str:
+    return f"\x1b[{STYLES[state]}m{text}\x1b[0m" if colour and state in STYLES else text
+
+
+def _elsewhere(status: Status) -> Iterator[str]:
+    """Yield what runs on other machines, or has ended there without a word."""
+    found = {f"{s.run.name}": s.training for s in status.runs} | {
+        f"initial/{model}": progress for model, progress in status.initial.items()
+    }
+    rows = [
+        (f"  {name}", f"{progress.state} {progress.message}")
+        for name, progress in found.items()
+        if progress.message and progress.state != "failed"
+    ]
+    if rows:
+        yield "\nOn other machines:"
+        width = max(len(name) for name, _ in rows)
+        yield from (f"{name.ljust(width)}  {where}" for name, where in rows)
+
+
+def _failures(failures: Sequence[Failure], colour: bool) -> Iterator[str]:
+    """Yield the messages, each once with the first of its logs."""
+    logs: dict[str, list[str]] = {}
+    for failure in failures:
+        logs.setdefault(failure.message, []).append(str(failure.log))
+    if failures:
+        yield "\nFailed, with the last words of the log:"
+    for message, (first, *others) in list(logs.items())[:FAILURES]:
+        yield f"  {first}" + (f" and {len(others)} others" if others else "")
+        yield f"    {_paint(message, 'failed', colour)}"
+    if len(logs) > FAILURES:
+        yield f"  and {len(logs) - FAILURES} more messages"
