@@ -28,7 +28,13 @@ from respo.training.local.metrics import QUANTILES, branches_table, metrics_tabl
 CONFIG = Path(__file__).parents[1] / "config"
 SYNTHETIC = {"synthetic": True}
 # Median length of a response, and how hard the problems are; other benchmarks are like the last.
-LENGTH = {"aime24": 5000, "aime25": 5000, "amc23": 3000, "math500": 1200, "": 2000}
+LENGTH: dict[str, float] = {
+    "aime24": 5000,
+    "aime25": 5000,
+    "amc23": 3000,
+    "math500": 1200,
+    "": 2000,
+}
 DIFFICULTY = {"aime24": 1.5, "aime25": 2.0, "amc23": 0.0, "math500": -1.2, "": 0.5}
 ROWS = 100  # of a benchmark whose file gives no number
 # What a method gains in log odds, and how fast its responses grow.
