@@ -67,6 +67,23 @@ def test_bad_parquet(tmp_path):
         files.read_parquet(path)
 
 
+def test_rows_are_taken_from_their_row_groups(tmp_path):
+    path, schema = tmp_path / "a.parquet", pa.schema([("x", pa.int64()), ("y", pa.string())])
+    with files.parquet_writer(path, schema, {}) as write:
+        for first in (0, 3, 6):
+            numbers = list(range(first, min(first + 3, 7)))
+            write(pa.table({"x": numbers, "y": [f"row {n}" for n in numbers]}))
+    assert pq.ParquetFile(path).num_row_groups == 3
+    assert files.parquet_take(path, ["y"], [6, 0, 2, 0]) == [
+        {"y": f"row {n}"} for n in (6, 0, 2, 0)
+    ]
+    assert files.parquet_take(path, ["y"], []) == []
+    with pytest.raises(UserError, match="has 7 rows, and no row 8"):
+        files.parquet_take(path, ["x"], [0, 7])
+    with pytest.raises(UserError, match="column 'z' is missing; there are x, y"):
+        files.parquet_take(path, ["z"], [0])
+
+
 def test_flipped_bits_of_a_page_are_found(tmp_path):
     """Values before the footer: without the checksums most flips read as other numbers."""
     path = tmp_path / "a.parquet"

@@ -159,12 +159,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
             says which.
     """
     with _open_parquet(path) as file:
-        missing = [name for name in columns or () if name not in file.schema_arrow.names]
-        if missing:
-            raise UserError(
-                f"{path}: column {missing[0]!r} is missing; "
-                f"there are {', '.join(file.schema_arrow.names)}"
-            )
+        _check_columns(path, file, columns or ())
         table = file.read(columns=columns)
         table.validate(full=True)
     return table
@@ -195,21 +190,26 @@ def parquet_take(path: Path, columns: Sequence[str], rows: Sequence[int]) -> lis
         UserError: as `read_parquet`, or there is no such row.
     """
     with _open_parquet(path) as file:
-        missing = [name for name in columns if name not in file.schema_arrow.names]
-        if missing:
-            raise UserError(f"{path}: column {missing[0]!r} is missing")
+        _check_columns(path, file, columns)
         sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
         starts = list(accumulate(sizes, initial=0))
         beyond = [row for row in rows if not 0 <= row < starts[-1]]
         if beyond:
             raise UserError(f"{path}: has {starts[-1]} rows, and no row {beyond[0] + 1}")
-        groups = [bisect_right(starts, row) - 1 for row in rows]
+        place = {row: bisect_right(starts, row) - 1 for row in rows}
         found: dict[int, dict[str, Any]] = {}
-        for group in sorted(set(groups)):
+        for group in sorted(set(place.values())):
             table = file.read_row_group(group, columns=list(columns))
-            for row in (row for row, of in zip(rows, groups, strict=True) if of == group):
+            for row in (row for row in place if place[row] == group):
                 found[row] = table.slice(row - starts[group], 1).to_pylist()[0]
     return [found[row] for row in rows]
+
+
+def _check_columns(path: Path, file: pq.ParquetFile, columns: Iterable[str]) -> None:
+    names = file.schema_arrow.names
+    for name in columns:
+        if name not in names:
+            raise UserError(f"{path}: column {name!r} is missing; there are {', '.join(names)}")
 
 
 def parquet_made_from(path: Path) -> dict[str, Any]:

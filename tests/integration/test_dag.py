@@ -63,6 +63,7 @@ def test_the_default_study(tmp_path):
         "cell": 81,
         **{rule_name("table", id_): 1 for id_ in STUDY.tables},
         **{rule_name("figure", id_): 1 for id_ in STUDY.figures},
+        "explore": 1,
         "report": 1,
     }
 

@@ -124,7 +124,7 @@ def test_scores_are_strict_box_verdicts_on_the_generations(study):
 def test_everything_is_there(study):
     results = study / "results/mini"
     tables = [f"tables/{name}.md" for name in MINI["tables"]]
-    for name in (*tables, "tables/respo/table1.contrasts.csv", "report.html"):
+    for name in (*tables, "tables/respo/table1.contrasts.csv", "explore.html", "report.html"):
         assert (results / name).stat().st_size > 0
     for name in ("fig1", "fig3"):
         assert (results / f"figures/respo/{name}.png").read_bytes().startswith(b"\x89PNG")

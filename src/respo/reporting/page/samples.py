@@ -14,9 +14,9 @@ PROMPT = 1200  # characters that are shown
 HEAD, TAIL = 700, 700  # of a response: the answer is at its end
 VERDICT = ("extracted", "status", "response_tokens", "truncated")
 RULE = (
-    f"Responses shown of a cell: the problems are put in the order of the SHA-256 of their ids, the "
-    f"same for all runs; of the first {EACH} problems with a right response the first right one, of "
-    f"the first {EACH} with a wrong response the first wrong one. Of a response longer than "
+    "Responses shown of a cell: the problems are put in the order of the SHA-256 of their ids, the "
+    f"same for all runs; of the first {EACH} problems with a right response the first right one, "
+    f"of the first {EACH} with a wrong response the first wrong one. Of a response longer than "
     f"{HEAD + TAIL} characters the first {HEAD} and the last {TAIL} are shown."
 )
 

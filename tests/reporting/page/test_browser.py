@@ -1,0 +1,132 @@
+"""The page as a browser shows it, after its scripts have run."""
+
+import re
+import shutil
+import subprocess
+from html import unescape
+
+import pytest
+
+from respo.files import write_text
+from respo.reporting.page.data import collect
+from respo.reporting.page.document import page
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine")
+NASTY = '</script><script>document.title = "theirs"</script><img src=x onerror="document.title=1">'
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """A function that opens a results folder at an address and returns the document."""
+
+    def open_(made, at=""):
+        path = tmp_path / "explore.html"
+        write_text(path, page(collect(made.results)))
+        options = [
+            *(
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--dump-dom",
+                "--enable-logging=stderr",
+            ),
+            *("--virtual-time-budget=3000", f"--user-data-dir={tmp_path / 'browser'}"),
+        ]
+        done = subprocess.run(
+            [BROWSER, *options, f"{path.as_uri()}#{at}"],
+            check=True,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=120,
+        )
+        # What the page logs: errors, and all that its policy has refused.
+        assert "CONSOLE" not in done.stderr
+        assert 'data-ready="yes"' in done.stdout
+        assert '<p id="error" role="alert" hidden=""></p>' in done.stdout
+        assert "<title>A study: explore</title>" in done.stdout
+        return done.stdout
+
+    return open_
+
+
+def words(html):
+    return " ".join(unescape(re.sub("<[^>]*>", " ", html)).split())
+
+
+def lines(document):
+    """Return the text of each row of the grid."""
+    table = re.search('<div class="scroll" id="grid".*?</table>', document, re.DOTALL)[0]
+    return [words(row) for row in re.findall("<tr.*?</tr>", table, re.DOTALL)]
+
+
+def part(document, start, end):
+    return re.search(f"{start}.*?{end}", document, re.DOTALL)[0]
+
+
+def test_the_grid_and_the_curves(folder, opened):
+    made = folder()
+    made.cell("easy", [2, 2, 1, 2], "grpo")
+    made.cell("hard", [0, 0, 0, 0], "grpo")
+    made.cell("easy", [1, 1, 1, 1], "respo")
+    # A straight line: its running mean is itself, but at the ends.
+    made.metrics([0.0] * 32, [-0.5 * update for update in range(32)], "grpo")
+    document = opened(made, "metric=log_ratio_mean&at=11")
+    # Means 1, 1, 0.5, 1 have a standard deviation of sqrt(3) / 8, and their mean has half of it,
+    # 10.83; the bootstrap's draws give 10.85.
+    assert lines(document) == [
+        "Method Model N Easy Hard Macro average Seed sd Seeds",
+        "GRPO Small & dense 8 87.5 ± 10.9 0.0 ± 0.0 43.8 ± 5.4 1",
+        "ReSPO Small & dense 8 50.0 ± 0.0 -- -- 0 of 1",
+    ]
+    assert "4 cells, 1 of them missing" in words(document)
+    panel = part(document, '<div class="panel">', "</ul>")
+    assert words(panel).startswith("N = 8 update 11")
+    assert words(panel).endswith("GRPO -5.00")
+    assert 'stroke="#E69F00"' in panel
+    missing = made.run("respo").folder(made.path) / "metrics.parquet"
+    assert f"Missing: {missing}." in words(document)
+
+
+def test_a_cell_with_responses_that_attack_the_page(folder, opened, write_responses):
+    made = folder()
+    made.cell("easy", [2, 0], "grpo", changes={"majority": 0.5})
+    rows = [("easy-0", 0, True, NASTY, "<b>6</b>"), ("easy-1", 0, False, "a\nb", None)]
+    write_responses(made, "easy", rows)
+    document = opened(made, "cell=small/grpo/N8/seed1/easy")
+    cell = part(document, '<section id="cell"', "</section>")
+    text = words(cell)
+    assert text.startswith("GRPO, N = 8, Small & dense, Easy Close")
+    assert "pass@1 50.0%, update 32 problems 2 with 2 samples each (strict_box)" in text
+    assert "responses 4 no readable answer 1 verifier out of time 0" in text
+    assert "mean length 10.0 tokens majority vote 50.0% right" in text
+    assert f"snakemake {made.path}/small/grpo/N8/seed1/eval/32/easy/cell.json" in text
+    assert "verifier strict_box" in text
+    right, wrong = re.findall('<div class="sample.*?</pre>.*?</pre>', cell, re.DOTALL)
+    assert words(right).startswith("✓ right easy-0, sample 0")
+    assert "gold gold of easy-0 , extracted <b>6</b>" in words(right)
+    assert unescape(right).endswith(f"{NASTY}</pre>")
+    assert words(wrong).startswith("✗ wrong easy-1, sample 0 (unparsed, 3 tokens)")
+    assert wrong.endswith("a\nb</pre>")
+    assert "<img" not in document
+
+
+def test_a_missing_cell_of_a_filtered_and_sorted_grid(folder, opened):
+    made = folder(seeds=[1, 2], benchmarks=["easy"])
+    made.cell("easy", [0, 2], "grpo")
+    made.cell("easy", [1, 2], "respo")
+    made.cell("easy", [2, 2], "respo", seed=2)
+    document = opened(made, "cell=small/grpo/N8/seed2/easy&benchmark=easy&sort=easy&n=8")
+    assert [line.partition(" ±")[0] for line in lines(document)] == [
+        "Method Model N Easy ▼ Seed sd Seeds",
+        # 1, 2, 2, 2 of 2, and 0, 2 of 2.
+        "ReSPO Small & dense 8 87.5",
+        "GRPO Small & dense 8 50.0",
+    ]
+    text = words(part(document, '<section id="cell"', "</section>"))
+    assert "seed 1 seed 2 (missing) This cell is missing. The target that makes it:" in text
+    target = f"{made.path}/small/grpo/N8/seed2/eval/32/easy/cell.json"
+    assert f"snakemake {target} --config study=tried" in text
+    assert "No run has been trained yet." in words(document)
