@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from respo.config import ResolvedStudy, Run
 from respo.status import logs, traces
@@ -16,14 +15,16 @@ TABLE_SUFFIXES = ("md", "html", "tex", "csv")
 FIGURE_SUFFIXES = ("pdf", "png")
 
 
-class Count(NamedTuple):
+@dataclass(frozen=True)
+class Count:
     """So many of all are there."""
 
     done: int
     of: int
 
 
-class Failure(NamedTuple):
+@dataclass(frozen=True)
+class Failure:
     """The last words of a job, and its log."""
 
     job: str
@@ -31,7 +32,8 @@ class Failure(NamedTuple):
     log: Path
 
 
-class RunStatus(NamedTuple):
+@dataclass(frozen=True)
+class RunStatus:
     """A run or baseline, and its cells: none where it is not evaluated."""
 
     run: Run

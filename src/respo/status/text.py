@@ -113,9 +113,9 @@ def _times(count: int, text: str) -> str:
 
 
 def _of_run(status: RunStatus) -> Part:
-    done, of = status.cells
-    if status.training.state == "done" and done < of:
-        return Part(f"{done}/{of} cells", "running")
+    cells = status.cells
+    if status.training.state == "done" and cells.done < cells.of:
+        return Part(f"{cells.done}/{cells.of} cells", "running")
     return _part(status.training)
 
 
@@ -200,7 +200,7 @@ def _failures(failures: Sequence[Failure], colour: bool) -> Iterator[str]:
     if failures:
         yield "\nFailed, with the last words of the log:"
     for message, (first, *others) in list(logs.items())[:FAILURES]:
-        yield f"  {first}" + (f" and {len(others)} others" if others else "")
+        yield f"  {first}" + (f" and {len(others)} more" if others else "")
         yield f"    {_paint(message, 'failed', colour)}"
     if len(logs) > FAILURES:
         yield f"  and {len(logs) - FAILURES} more messages"
