@@ -90,6 +90,21 @@ def test_the_grid_and_the_curves(folder, opened):
     assert f"Missing: {missing}." in words(document)
 
 
+def test_a_logarithmic_axis(folder, opened):
+    made = folder()
+    norm = [10.0 ** (1 - update // 8) for update in range(32)]
+    made.metrics([0.0] * 32, [0.0] * 32, "grpo", grad_norm=[0.0, *norm[1:]])
+    panel = part(opened(made, "metric=grad_norm&axis=log&smooth=0&at=32"), "<svg viewBox", "</ul>")
+    # From 10 down to 0.01, of which 1 / 1.1 is the lower end; three powers of ten and more.
+    labels = [
+        label for label in re.findall("<text[^>]*>([^<]*)", panel) if "." in label or label == "1"
+    ]
+    assert labels == ["0.01", "0.1", "1"]
+    assert words(panel).endswith("GRPO 0.0100")
+    # The zero at the start leaves a gap, and the line one piece.
+    assert re.search('<path d="M([^"]*)"', panel)[1].count("M") == 0
+
+
 def test_a_cell_with_responses_that_attack_the_page(folder, opened, write_responses):
     made = folder()
     made.cell("easy", [2, 0], "grpo", changes={"majority": 0.5})

@@ -12,6 +12,38 @@ function ticks(low, high, parts) {
   return found;
 }
 
+// 1, 2 and 5 times powers of ten; of a wide range the powers alone.
+function logarithmicTicks(low, high) {
+  const factors = high / low > 1e3 ? [1] : [1, 2, 5];
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; power += 1) {
+    found.push(...factors.map((factor) => Number(`${factor}e${power}`)));
+  }
+  return found.filter((value) => value >= low && value <= high);
+}
+
+// The vertical axis: its place of a value from 0 to 1, and labelled ticks.
+function axisOf(values, logarithmic) {
+  const there = values.filter((value) => value !== null && (!logarithmic || value > 0));
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of there) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  if (!there.length) [low, high] = [1, 2];
+  if (logarithmic) {
+    [low, high] = [low / 1.1, high * 1.1];
+    const place = (v) => (v > 0 ? Math.log(v / low) / Math.log(high / low) : null);
+    return { place, ticks: logarithmicTicks(low, high).map((value) => [value, String(value)]) };
+  }
+  const margin = 0.04 * (high - low) || Math.abs(high) / 10 || 1;
+  // What is never negative, such as a share, stays above zero.
+  [low, high] = [low >= 0 && low < margin ? 0 : low - margin, high + margin];
+  const found = ticks(low, high, 5);
+  const place = (v) => (v - low) / (high - low);
+  return { place, ticks: found.map((value) => [value, tickLabel(value, found)]) };
+}
+
 function tickLabel(value, values) {
   const step = values.length > 1 ? values[1] - values[0] : 1;
   const size = Math.max(...values.map(Math.abs));
@@ -33,19 +65,20 @@ function path(points) {
   return text;
 }
 
-// lines: {label, look, x: updates, mean, low, high}. range: [low, high] of the vertical axis.
-function chart(title, lines, end, range, about) {
+// lines: {label, look, x: updates, mean, low, high}. axis: of `axisOf`.
+function chart(title, lines, end, axis, about) {
   const { width, height, left, right, top, bottom } = SIZE;
-  const [low, high] = range;
   const across = (u) => left + ((width - left - right) * u) / end;
-  const up = (v) => (v === null ? null : height - bottom - ((height - top - bottom) * (v - low)) / (high - low));
+  const up = (v) => {
+    const place = v === null ? null : axis.place(v);
+    return place === null ? null : height - bottom - (height - top - bottom) * place;
+  };
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}` });
-  const vertical = ticks(low, high, 5);
-  for (const value of vertical) {
+  for (const [value, label] of axis.ticks) {
     const y = up(value);
     const kind = value === 0 ? "zero" : "rule";
     svg.append(draw("line", { class: kind, x1: left, x2: width - right, y1: y, y2: y }));
-    svg.append(draw("text", { x: left - 5, y: y + 4, "text-anchor": "end" }, tickLabel(value, vertical)));
+    svg.append(draw("text", { x: left - 5, y: y + 4, "text-anchor": "end" }, label));
   }
   const horizontal = ticks(0, end, 4);
   for (const value of horizontal) {
@@ -68,7 +101,7 @@ function chart(title, lines, end, range, about) {
 }
 
 function band(line, across, up, color) {
-  const there = line.x.map((_, i) => i).filter((i) => line.low[i] !== null);
+  const there = line.x.map((_, i) => i).filter((i) => line.low[i] !== null && up(line.low[i]) !== null);
   const upper = there.map((i) => [across(line.x[i]), up(line.high[i])]);
   const lower = there.map((i) => [across(line.x[i]), up(line.low[i])]).reverse();
   return draw("path", { d: `${path([...upper, ...lower])}Z`, fill: color, "fill-opacity": 0.18 });

@@ -5,6 +5,7 @@ const CURVES = data.curves;
 const REFERENCE = "on-policy";
 const ON_POLICY = { label: "on-policy (N = 1)", color: "#B0B0B0", dash: "", width: 1.2 };
 const SMOOTHING = [["0", "none"], ["0.03125", "1/32 of a run"], ["0.0625", "1/16 of a run"], ["0.125", "1/8 of a run"]];
+const AXES = [["linear", "linear"], ["log", "logarithmic"]];
 let readers = [];
 let cursorAt = null;
 
@@ -42,6 +43,7 @@ function settings() {
     runs,
     metric: chosen("metric", metrics, metrics[0]),
     smoothing: Number(chosen("smooth", SMOOTHING.map(([value]) => value), "0.0625")),
+    axis: chosen("axis", ["linear", "log"], "linear"),
     without: hidden("without"),
     staleness: panelsOf(runs).filter((n) => !hidden("without-n").includes(String(n))),
   };
@@ -81,6 +83,7 @@ function showCurves() {
     choice("Metric", "metric", metrics, metrics[0][0], after),
     choice("Model", "curve-model", models, models[0][0], after),
     choice("Running mean", "smooth", SMOOTHING, "0.0625", after),
+    choice("Vertical axis", "axis", AXES, "linear", after),
     boxes("N", "without-n", staleness, after),
     boxes("Methods", "without", methods, after),
   );
@@ -99,6 +102,7 @@ function showNotes(now) {
     `${metric.label}: ${metric.about}.`,
     width > 1 ? `A point is the mean of ${width} updates.` : "A point is one update.",
     "Lines are means over seeds, bands ± one population standard deviation over seeds.",
+    now.axis === "log" ? "Values that are not positive have no place on a logarithmic axis." : "",
     missing.length ? `Missing: ${missing.map((run) => run.target).join(", ")}.` : "",
   ];
   document.getElementById("curve-notes").textContent = notes.filter(Boolean).join(" ");
@@ -107,27 +111,15 @@ function showNotes(now) {
 function showPanels(now) {
   const panels = now.staleness.map((n) => [n, linesOf(now, n)]);
   const lines = panels.flatMap(([, found]) => found);
-  const range = extent(lines.flatMap((line) => [line.low || line.mean, line.high || line.mean]).flat());
+  const values = lines.flatMap((line) => [line.low || line.mean, line.high || line.mean]).flat();
+  const axis = axisOf(values, now.axis === "log");
   const end = Math.max(...now.runs.map((run) => run.updates || 0));
   const about = CURVES.metrics[now.metric].label;
-  const charts = panels.map(([n, found]) => chart(`N = ${n}`, found, end, range, about));
+  const charts = panels.map(([n, found]) => chart(`N = ${n}`, found, end, axis, about));
   document.getElementById("panels").replaceChildren(...charts.map((c) => c.box));
   readers = charts.map((c) => c.read);
   const at = cursorAt || Number(state.get("at"));
   if (at >= 1 && at <= end) moveCursor(at);
-}
-
-function extent(values) {
-  const there = values.filter((value) => value !== null);
-  if (!there.length) return [0, 1];
-  let [low, high] = [Infinity, -Infinity];
-  for (const value of there) {
-    low = Math.min(low, value);
-    high = Math.max(high, value);
-  }
-  const margin = 0.04 * (high - low) || Math.abs(high) / 10 || 1;
-  // A share stays above zero.
-  return [low >= 0 && low < margin ? 0 : low - margin, high + margin];
 }
 
 // The lines of a panel, the reference below the others.
