@@ -69,12 +69,12 @@ report 0/1
 Runs: 2 done, 1 running (update/of ~time left), 1 stopped (continue when the study is started \
 again), 2 failed (see below), 20 waiting
 
-qwen3-tiny     N=1        N=8                  N=16            N=32
-  as it comes  waiting
-  grpo         2 waiting  done, 1/3 cells      2 waiting       2 waiting
-  gspo                    2 waiting            2 failed 0/128  2 waiting
-  vespo                   waiting, 12/128 ~4m  2 waiting       2 waiting
-  respo                   2 waiting            2 waiting       stopped 60/128, waiting
+qwen3-tiny  N=1        N=8                  N=16            N=32
+  as it comes: waiting
+  grpo      2 waiting  done, 1/3 cells      2 waiting       2 waiting
+  gspo                 2 waiting            2 failed 0/128  2 waiting
+  vespo                waiting, 12/128 ~4m  2 waiting       2 waiting
+  respo                2 waiting            2 waiting       stopped 60/128, waiting
 
 On other machines:
   qwen3-tiny/vespo/N8/seed2  running on gpu07
@@ -127,9 +127,24 @@ def test_json(half_done: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
 def test_in_a_narrow_terminal_each_cell_has_a_line(study: ResolvedStudy, half_done: Path) -> None:
     shown = list(lines(look(study, half_done), width=60, colour=False))
     assert "qwen3-tiny" in shown
-    assert "  grpo N=8     done, 1/3 cells" in shown
-    assert "  respo N=32   stopped 60/128, waiting" in shown
+    assert "  grpo N=8    done, 1/3 cells" in shown
+    assert "  respo N=32  stopped 60/128, waiting" in shown
     assert not any(line.startswith("  gspo N=1 ") for line in shown)  # there is no such run
+
+
+@pytest.mark.parametrize("width", [None, 20])
+def test_baselines_alone(study: ResolvedStudy, tmp_path: Path, width: int | None) -> None:
+    nothing: dict[str, list[str]] = {"methods": [], "extra_runs": [], "staleness": [], "seeds": []}
+    alone = study.model_copy(update={"study": study.study.model_copy(update=nothing)})
+    write(tmp_path / f"{MODEL}/baseline/N0/seed0/train.json", "{}")
+    shown = list(lines(look(alone, tmp_path), width, colour=False))
+    assert shown[2:] == [
+        "Runs: none",
+        "",
+        "qwen3-tiny",
+        "  initial weights: waiting",
+        "  as it comes: 0/3 cells",
+    ]
 
 
 def test_colours(study: ResolvedStudy, half_done: Path) -> None:
@@ -159,7 +174,7 @@ def test_a_study_that_was_never_started(
     call(monkeypatch, "--study", "tiny", "--results", str(tmp_path), "--config", str(CONFIG))
     assert "Runs: 26 waiting" in capsys.readouterr().out
     call(monkeypatch, "--study", str(tmp_path / "tiny"), "--config", str(CONFIG))
-    assert "initial weights  waiting" in capsys.readouterr().out
+    assert "  initial weights: waiting" in capsys.readouterr().out
 
 
 def test_the_study_of_the_settings(

@@ -146,6 +146,9 @@ def _aligned(rows: Sequence[Row], colour: bool) -> Iterator[str]:
     """Yield rows with their columns below each other."""
     name_width, widths = _widths(rows)
     for row in rows:
+        if row.spans:
+            yield f"{row.name}: {_painted(row.cells[0], colour)}"
+            continue
         texts = [
             _painted(cell, colour) + " " * (width - len(_plain(cell)))
             for cell, width in zip(row.cells, widths, strict=False)
@@ -160,8 +163,9 @@ def _width(rows: Sequence[Row]) -> int:
 
 def _widths(rows: Sequence[Row]) -> tuple[int, list[int]]:
     """Return the width of the names, and that of each column."""
-    columns = zip_longest(*(map(_plain, row.cells) for row in rows if not row.spans), fillvalue="")
-    return max(len(row.name) for row in rows), [max(map(len, column)) for column in columns] or [0]
+    aligned = [row for row in rows if not row.spans]
+    columns = zip_longest(*(map(_plain, row.cells) for row in aligned), fillvalue="")
+    return max(len(row.name) for row in aligned), [max(map(len, texts)) for texts in columns]
 
 
 def _plain(cell: Cell) -> str:
