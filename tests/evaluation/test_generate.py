@@ -101,6 +101,7 @@ def test_the_file_holds_what_the_contract_says(checkpoint, benchmark_file, tmp_p
         assert not row["truncated"] or row["response_tokens"] == 12
         assert "<" not in row["response"]
     assert len(set(table["response"].to_pylist())) > 3
+    assert set(table["truncated"].to_pylist()) == {False, True}
 
     provenance = made_from(table)
     assert provenance["checkpoint_sha256"] == policy_hash(checkpoint)
