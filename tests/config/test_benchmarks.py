@@ -50,6 +50,8 @@ def message(kind, values):
         ),
         (PROGRAMS | {"start_date": "2024-8-1"}, "start_date: '2024-8-1' is not a day; write it as"),
         (PROGRAMS | {"start_date": "2024-02-30"}, "start_date: '2024-02-30' is not a day"),
+        (PROGRAMS | {"start_date": "20240801"}, "start_date: '20240801' is not a day"),
+        (PROGRAMS | {"start_date": "2024-W31-4"}, "start_date: '2024-W31-4' is not a day"),
         (PROGRAMS | {"start_date": 20240801}, "start_date: 20240801 is not allowed"),
         (
             PROGRAMS | {"start_date": "2024-08-02", "end_date": "2024-08-01"},

@@ -88,7 +88,8 @@ def test_gpqa(tmp_path):
     found = gpqa(tmp_path / "gpqa_diamond.csv", rows)
     for name, row in found.items():
         lines = row.prompt.split("\n")
-        assert f"{row.answer}. right of {name.removeprefix('rec')}," in lines
+        # An option is one line.
+        assert f"{row.answer}. right of {name.removeprefix('rec')}, second line" in lines
     # Each place is taken, and by about as many: 10 +- 4 of 40.
     answers = [row.answer for row in found.values()]
     assert all(4 <= answers.count(letter) <= 18 for letter in "ABCD")
@@ -152,7 +153,16 @@ def test_a_bad_row(read, row, expected):
         ({"a": True}, {"answer": "index"}, "the answer True is not the number of an option"),
         ({"l": ["1"]}, {}, r"the labels ['1'] are not one for each of 2 options"),
         ({"l": ["1", "1"]}, {}, r"the labels ['1', '1'] are not one for each of 2 options"),
+        ({"l": [1, 2], "a": 3}, {}, "the answer 3 is none of the labels 1, 2"),
+        ({"l": [1, 0], "a": True}, {}, "the answer True is none of the labels 1, 0"),
+        ({"l": [[1], [2]]}, {}, "the labels [[1], [2]] are not one for each of 2 options"),
+        ({"l": [True, "2"]}, {}, "the labels [True, '2'] are not one for each of 2 options"),
         ({"l": ["1", "2"]}, {"rows": 2}, "1 rows, but rows is 2"),
+        (
+            {"o": ["a\nb", "c", "a b"], "a": "C"},
+            {"shuffle": 0},
+            "the right option 'a b' stands twice",
+        ),
     ],
 )
 def test_a_bad_answer(read, row, changes, expected):
@@ -160,6 +170,17 @@ def test_a_bad_answer(read, row, changes, expected):
     with pytest.raises(UserError) as error:
         read({"q": "?", "o": ["a", "b"], "a": "1", **row}, fields=fields, **changes)
     assert expected in str(error.value)
+
+
+def test_labels_that_are_integers(read):
+    row = {"q": "?", "o": ["a", "b"], "l": [1, 2], "a": 2}
+    assert read(row, fields=FIELDS | {"labels": "l"})[0].answer == "B"
+
+
+def test_equal_options(read):
+    # The letter that a file names stands, as it is published; and two wrong options may be equal.
+    assert read({"q": "?", "o": ["a", "a"], "a": "B"})[0].answer == "B"
+    assert len(read({"q": "?", "o": ["a", "a", "b"], "a": "C"}, shuffle=0)) == 1
 
 
 def test_an_id_that_stands_twice(read):

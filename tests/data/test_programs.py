@@ -224,6 +224,14 @@ def test_problems_without_usable_tests(read, tests, expected):
     ]
 
 
+def test_a_date_with_a_zone_is_taken_in_utc(read):
+    # 08:30 of the first in Tokyo is half an hour before midnight in London.
+    window = {"start_date": "2024-09-01"}
+    rows = [lcb("early", "2024-09-01T08:30:00+09:00"), lcb("late", "2024-09-01T09:00:00+09:00")]
+    found, _ = read("livecodebench", *rows, **window)
+    assert [row["id"] for row in found] == ["late"]
+
+
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
@@ -236,6 +244,10 @@ def test_problems_without_usable_tests(read, tests, expected):
         ({"question_id": None}, "field 'question_id' is null"),
         ({"public_test_cases": json.dumps([case("", "", "x")])}, "testtype is ['stdin', 'x']"),
         ({"public_test_cases": json.dumps([case("1", "1", "functional")])}, "testtype is ['func"),
+        (
+            {"public_test_cases": json.dumps([case("1", "1", ["stdin"])])},
+            "testtype is [\"['stdin']",
+        ),
     ],
 )
 def test_a_bad_row_of_livecodebench(read, row, expected):

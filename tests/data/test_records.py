@@ -89,6 +89,21 @@ def test_a_bad_file(write, name, data, expected):
     assert message(path).startswith(f"{path}{expected}")
 
 
+def test_damaged_pages(tmp_path):
+    path = tmp_path / "rows.parquet"
+    table = pa.table({"q": [f"question {n} {n * n}" for n in range(3000)]})
+    pq.write_table(table, path, compression="none", use_dictionary=False)
+    data = bytearray(path.read_bytes())
+    data[4:2000] = b"\xff" * 1996
+    path.write_bytes(data)
+    assert message(path, ["q"]).startswith(f"{path}: not a readable Parquet file (")
+
+
+def test_a_long_field_of_csv(write):
+    path = write("rows.csv", 'q,a\n"' + "x" * 200_000 + '",1\n')
+    assert len(next(iter(records(path, ["q"]))).values["q"]) == 200_000
+
+
 @pytest.mark.parametrize("name", ["no.jsonl", "no.json", "no.parquet", "no.csv"])
 def test_no_file(tmp_path, name):
     assert message(tmp_path / name) == f"{tmp_path / name}: no such file"

@@ -51,6 +51,9 @@ def _row(config: Choices, record: Record, position: int) -> Row:
     options = _options(values, where.options)
     right = _right(config, values, len(options))
     if config.shuffle is not None:
+        # Where the order is the file's own, the letter that it names is the published one.
+        if options.count(options[right]) > 1:
+            raise ValueError(f"the right option {options[right]!r} stands twice")
         seed = f"{config.shuffle}\n{question}\n"
         order = sorted(range(len(options)), key=lambda index: _digest(seed + options[index]))
         options, right = [options[index] for index in order], order.index(right)
@@ -67,7 +70,7 @@ def _options(values: dict[str, Any], names: Sequence[str]) -> list[str]:
         raise ValueError("the options are not a list of texts")
     if not 2 <= len(options) <= len(LETTERS):
         raise ValueError(f"there are {len(options)} options, not 2 to {len(LETTERS)}")
-    options = [text.strip() for text in options]
+    options = [" ".join(text.split()) for text in options]  # each is one line of the prompt
     if not all(options):
         raise ValueError("an option is empty")
     "".join(options).encode()  # halves of surrogate pairs end here
@@ -87,11 +90,19 @@ def _right(config: Choices, values: dict[str, Any], count: int) -> int:
             raise ValueError(f"the answer is option {answer}, from 0, and there are {count}")
         return int(answer)
     labels = fields.field(values, where.labels) if where.labels else list(LETTERS[:count])
-    if not isinstance(labels, list) or len(labels) != count or len(set(labels)) != count:
+    texts = [_label(label) for label in labels] if isinstance(labels, list) else []
+    if len(texts) != count or None in texts or len(set(texts)) != count:
         raise ValueError(f"the labels {labels!r} are not one for each of {count} options")
-    if answer not in labels:
-        raise ValueError(f"the answer {answer!r} is none of the labels {', '.join(labels)}")
-    return labels.index(answer)
+    if _label(answer) not in texts:
+        raise ValueError(
+            f"the answer {answer!r} is none of the labels {', '.join(map(str, texts))}"
+        )
+    return texts.index(_label(answer))
+
+
+def _label(value: Any) -> str | None:
+    """Return a label as text; None if it is neither a text nor an integer."""
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
 
 
 def _digest(text: str) -> bytes:

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from decimal import Decimal
 from typing import Any, Literal
 
 from respo.rewards import last_box
@@ -10,6 +11,8 @@ from respo.rewards import last_box
 AnswerForm = Literal["text", "integer", "boxed", "list"]
 # An integer as benchmarks write it: 33, 033, 33.0, $33$, 33^\circ.
 INTEGER = re.compile(r"\$?([-+]?)([0-9]+)(?:\.0*)?(?:\^\\circ|\^\{\\circ\}|°)?\$?")
+# So many significant digits of a decimal survive in a float.
+EXACT_DIGITS = 15
 
 
 class NoAnswer(ValueError):
@@ -110,9 +113,25 @@ def _answer_text(value: Any) -> str:
         value = value[0]
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"the answer is {_kind(value)}, not a text or a number")
-    if isinstance(value, float) and not math.isfinite(value):
+    return _decimal(value) if isinstance(value, float) else str(value).strip()
+
+
+def _decimal(value: float) -> str:
+    """Write a number as a plain decimal, a whole one as an integer: an exponent is no answer.
+
+    Raises:
+        ValueError: it is none, or has more digits than a float keeps of what somebody wrote.
+    """
+    if not math.isfinite(value):
         raise ValueError(f"the answer is {value}, not a number")
-    return str(value).strip()
+    if value.is_integer() and abs(value) < 10**EXACT_DIGITS:
+        return str(int(value))
+    number = Decimal(repr(value)).normalize()
+    if len(number.as_tuple().digits) > EXACT_DIGITS:
+        raise ValueError(
+            f"the answer {value} is a number with more digits than are exact; quote it"
+        )
+    return f"{number:f}"
 
 
 def _kind(value: Any) -> str:

@@ -4,7 +4,7 @@ All tests count, the public ones first. `testtype` is `stdin` or `functional`; t
 function is `func_name` of the metadata, and the starter code holds its head.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from respo.data import fields
@@ -24,17 +24,16 @@ OPTIONAL: tuple[str, ...] = ()
 
 
 def date(values: dict[str, Any]) -> datetime:
-    """Return when the contest was.
+    """Return when the contest was, in UTC if the row names a zone, else as it stands there.
 
     Raises:
         ValueError: the row does not say it.
     """
     text = fields.field(values, "contest_date")
-    if isinstance(text, datetime):
-        return text.replace(tzinfo=None)
     try:
-        return datetime.fromisoformat(text).replace(tzinfo=None)
-    except (TypeError, ValueError):
+        day = text if isinstance(text, datetime) else datetime.fromisoformat(text)
+        return day.astimezone(UTC).replace(tzinfo=None) if day.tzinfo else day
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"contest_date is {text!r}, not a date") from None
 
 
@@ -59,9 +58,9 @@ def problem(values: dict[str, Any]) -> Problem:
         )
         for case in _cases(parsed(value, what), what)
     ]
-    kinds = {case.get("testtype") for case in cases}
+    kinds = {str(case.get("testtype")) for case in cases}
     if kinds - {"stdin", "functional"} or len(kinds) > 1:
-        raise ValueError(f"testtype is {sorted(map(str, kinds))}, not stdin or functional for all")
+        raise ValueError(f"testtype is {sorted(kinds)}, not stdin or functional for all")
     function = None
     if kinds == {"functional"}:
         metadata = parsed(fields.field(values, "metadata"), "metadata")

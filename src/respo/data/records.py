@@ -14,6 +14,8 @@ from respo.cli import UserError
 
 # Rows of a Parquet file that are held in memory at once.
 BATCH_ROWS = 4096
+# The longest field of a CSV file, in characters; Python's own limit is 131,072.
+FIELD_CHARACTERS = 1 << 30
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -70,7 +72,7 @@ def _parquet(
                     yield Record(f"{path}: row {number}", values)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # OSError: damaged pages
         reason = " ".join(str(error).split())
         raise UserError(f"{path}: not a readable Parquet file ({reason}); get it anew") from None
 
@@ -104,6 +106,7 @@ def _csv(path: Path, columns: list[str]) -> Iterator[Record]:
     with binary:
         _refuse_mark(binary.read(len(BYTE_ORDER_MARK)), path)
         binary.seek(0)
+        csv.field_size_limit(FIELD_CHARACTERS)
         reader = csv.reader(TextIOWrapper(binary, encoding="utf-8", newline=""), strict=True)
         try:
             names = next(reader, [])

@@ -221,9 +221,12 @@ def _iso(value: Any) -> Any:
 
 def _existing(value: str) -> str:
     try:
-        return date.fromisoformat(value).isoformat()
+        known = date.fromisoformat(value).isoformat() == value  # and not 20240801
     except ValueError:
-        raise ValueError(f"{value!r} is not a day; write it as 2024-08-01") from None
+        known = False
+    if not known:
+        raise ValueError(f"{value!r} is not a day; write it as 2024-08-01")
+    return value
 
 
 Day = Annotated[str, BeforeValidator(_iso), AfterValidator(_existing)]
