@@ -210,6 +210,9 @@ def LatexExtractionConfig(): pass
 eaten = []
 def parse(text, config, parsing_timeout):
     if "die" in text: os._exit(3)
+    if "killed" in text and not os.path.exists(os.environ["PYTHONPATH"] + "/" + text):
+        open(os.environ["PYTHONPATH"] + "/" + text, "w").close()
+        os.kill(os.getpid(), 9)
     if "eat" in text: eaten.append(bytearray(200 << 20))
     if "raise" in text: raise MemoryError
     if "hang" in text: time.sleep(1000)
@@ -245,6 +248,31 @@ def test_misbehaviour_concerns_one_answer(
     assert status == {word: expected.get(word, "ok") for word in words}
     assert again == [Verdict(True, "x", "ok"), Verdict(True, "y", "ok")]
     assert capfd.readouterr() == ("", "")
+
+
+def test_an_answer_is_tried_again_if_its_worker_is_killed(stand_in: Path) -> None:
+    words = ["a", "killed 1", "b", "die", "killed 2", "c"]
+    calls: list[tuple[int, int]] = []
+    with WorkerPool(1) as pool:
+        verdicts = pool.check(
+            [("g", word) for word in words], lambda done, total: calls.append((done, total))
+        )
+    assert [v.status for v in verdicts] == ["ok", "ok", "ok", "failed", "ok", "ok"]
+    assert calls == [(n, 6) for n in range(1, 7)]
+
+
+@pytest.mark.parametrize("deaths", [1, 2])
+def test_a_worker_that_is_killed_while_it_starts_is_started_again(
+    stand_in: Path, deaths: int
+) -> None:
+    library, dies = stand_in / "math_verify.py", "import os, signal\n"
+    for number in range(deaths):
+        mark = str(stand_in / f"died {number}")
+        dies += f"if not os.path.exists({mark!r}):\n    open({mark!r}, 'w').close()\n"
+        dies += "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    library.write_text(dies + STAND_IN)
+    with WorkerPool(1) as pool:
+        assert pool.check([("g", "a")]) == [Verdict(True, "a", "ok")]
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")

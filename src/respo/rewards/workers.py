@@ -2,7 +2,8 @@
 
 Each worker is a fresh interpreter (never a fork of a process that may hold threads or a GPU) behind
 two pipes that carry JSON lines. An answer has a limit of wall-clock time and of memory. A worker
-that exceeds it or dies is replaced; its answer counts as wrong, all others are unaffected.
+that exceeds it is replaced; its answer counts as wrong, all others are unaffected. One that dies is
+replaced too, and its answer tried once more: the system may have killed it for another's memory.
 """
 
 import json
@@ -24,6 +25,7 @@ SECONDS = 30.0  # for one answer (ReSPO, App. D.2)
 MEMORY_MB = 2048  # for one worker; it needs about 100 itself
 # Pairs that a worker is handed at a time, if they fit into a pipe: it need not wait for each.
 AHEAD, AHEAD_CHARACTERS = 16, 1 << 14
+STARTS = 3  # that may die one after the other, say, since the system kills for memory
 START_SECONDS = 120.0  # a worker imports sympy, slowly from a cold network disk
 
 
@@ -31,13 +33,16 @@ class Verdict(NamedTuple):
     """What became of one response.
 
     ``status`` is ``ok`` (compared), ``unparsed`` (no mathematical reading), ``timeout`` or
-    ``failed`` (out of memory, or the worker died). Only ``ok`` can be correct. ``extracted`` is the
+    ``failed`` (out of memory, or the worker died, twice). Only ``ok`` can be correct. ``extracted`` is the
     text taken for the answer, in Math-Verify's normal form and cut to 300 characters.
     """
 
     correct: bool
     extracted: str | None
     status: str
+
+
+_DIED = Verdict(False, None, "failed")
 
 
 class WorkerError(RuntimeError):
@@ -112,6 +117,8 @@ class WorkerPool:
     ) -> dict[Pair, Verdict]:
         waiting = _Waiting(count)
         verdicts: dict[Pair, Verdict] = {}
+        died: set[Pair] = set()  # pairs that a worker has died at
+        lost = 0  # starts since the last one that went well
         done, total = 0, count.total()
         while len(verdicts) < len(count):
             left = len(count) - len(verdicts)
@@ -122,12 +129,21 @@ class WorkerPool:
                     number = min(AHEAD, left // (2 * self.size))
                     worker.send(waiting.take(number, worker.gold, others))
             for worker, has_written in self._wait():
+                was_starting = worker.state == "starting"
                 for pair, verdict in worker.receive() if has_written else worker.give_up("timeout"):
+                    if verdict is _DIED and pair not in died:
+                        died.add(pair)
+                        waiting.put_back([pair])
+                        continue
                     verdicts[pair] = verdict
                     done += count[pair]
                     progress(done, total)
                 if worker.state == "dead":
                     waiting.put_back(worker.pairs)
+                if was_starting:
+                    lost = lost + 1 if worker.state == "dead" else 0
+                    if lost == STARTS:
+                        raise _no_start(f"exit code {worker.process.wait()}")
         return verdicts
 
     def _wait(self) -> list[tuple["_Worker", bool]]:
@@ -232,7 +248,7 @@ class _Worker:
         """Take what has come: verdicts on the first of ``pairs``, which leave these.
 
         Raises:
-            WorkerError: the worker cannot start.
+            WorkerError: the worker cannot start, however often.
         """
         chunk = os.read(self.replies.fileno(), 65536)
         if not chunk:
@@ -260,13 +276,13 @@ class _Worker:
         """Count the worker as dead, and the pair that it was at, if any, as ``status``.
 
         Raises:
-            WorkerError: it never started.
+            WorkerError: it took too long to start.
         """
-        if self.state == "starting":
-            why = "it took too long" if status == "timeout" else f"exit code {self.process.wait()}"
-            raise WorkerError(f"a process for comparing answers did not start: {why}")
+        if self.state == "starting" and status == "timeout":
+            raise _no_start("it took too long")
         self.state, self.deadline = "dead", float("inf")
-        return [(self.pairs.popleft(), Verdict(False, None, status))] if self.pairs else []
+        verdict = _DIED if status == "failed" else Verdict(False, None, status)
+        return [(self.pairs.popleft(), verdict)] if self.pairs else []
 
     def kill(self) -> None:
         """End the process and close its pipes."""
@@ -275,6 +291,10 @@ class _Worker:
         self.replies.close()
         with suppress(BrokenPipeError):  # an unsent rest of a request
             self.requests.close()
+
+
+def _no_start(why: str) -> WorkerError:
+    return WorkerError(f"a process for comparing answers did not start: {why}")
 
 
 def _processors() -> int:
