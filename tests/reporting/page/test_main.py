@@ -1,4 +1,5 @@
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -18,7 +19,8 @@ def write(monkeypatch, path):
 
 
 def data_of(page):
-    return json.loads(re.search('id="data">(.*?)</script>', page, re.DOTALL)[1])
+    packed = base64.b64decode(re.search('id="data">(.*?)</script>', page)[1])
+    return json.loads(gzip.decompress(packed))
 
 
 def test_the_page_holds_the_results_and_asks_nobody(folder, monkeypatch, write_responses):
@@ -74,3 +76,12 @@ def test_a_damaged_cell_is_told_in_one_line(folder, monkeypatch):
         write(monkeypatch, made.path)
     assert str(stop.value).startswith(f"error: {path}: pass_at_1: is not the mean")
     assert not (made.path / "explore.html").exists()
+
+
+def test_a_page_that_is_too_large_for_the_report_says_so(folder, monkeypatch, capsys):
+    made = folder()
+    write(monkeypatch, made.path)
+    assert capsys.readouterr().out == f"{made.path}/explore.html\n"
+    monkeypatch.setattr(command, "SHOWN_IN_REPORT", 1000)
+    write(monkeypatch, made.path)
+    assert "too large to be shown within report.html" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from pathlib import Path
 from respo.cli import command
 from respo.files import write_text
 from respo.reporting.page.data import collect
-from respo.reporting.page.document import page
+from respo.reporting.page.document import SHOWN_IN_REPORT, page
 from respo.reporting.results import Results
 
 NAME = "explore.html"
@@ -23,8 +23,11 @@ def main() -> None:
     parser.add_argument("--study", type=Path, required=True, help="folder results/STUDY")
     folder = parser.parse_args().study
     path = folder / NAME
-    write_text(path, page(collect(Results(folder))))
+    text = page(collect(Results(folder)))
+    write_text(path, text)
     print(path)
+    if len(text) > SHOWN_IN_REPORT:
+        print("It is too large to be shown within report.html: browsers show it on its own.")
 
 
 if __name__ == "__main__":

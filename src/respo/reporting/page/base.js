@@ -1,7 +1,7 @@
 "use strict";
 // What all parts share: the data, the state in the address, and how elements are made.
 
-const data = JSON.parse(document.getElementById("data").textContent);
+let data;
 const MISSING = "--";
 const MACRO = "macro";
 
@@ -11,6 +11,14 @@ function fail(message) {
   box.hidden = false;
 }
 window.addEventListener("error", (event) => fail(event.message));
+window.addEventListener("unhandledrejection", (event) => fail(event.reason));
+
+async function unpack() {
+  const packed = atob(document.getElementById("data").textContent);
+  const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
 
 // Make an element. Text is only ever set as text: responses may contain anything.
 function make(tag, attributes = {}, ...children) {

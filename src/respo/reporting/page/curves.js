@@ -1,6 +1,5 @@
 // Which curves are shown: one metric of one model, a panel per N, a line per method.
 
-const CURVES = data.curves;
 // The name of the reference among the methods, where it can be left out.
 const REFERENCE = "on-policy";
 const ON_POLICY = { label: "on-policy (N = 1)", color: "#B0B0B0", dash: "", width: 1.2 };
@@ -10,7 +9,7 @@ let readers = [];
 let cursorAt = null;
 
 function runsOf(model) {
-  return CURVES.runs.filter((run) => run.model === model);
+  return data.curves.runs.filter((run) => run.model === model);
 }
 
 // On-policy runs are the reference in every panel; alone, they have their own.
@@ -33,9 +32,9 @@ function methodsOf(runs) {
 }
 
 function settings() {
-  const models = unique(CURVES.runs.map((run) => run.model));
+  const models = unique(data.curves.runs.map((run) => run.model));
   const model = chosen("curve-model", models, models[0]);
-  const metrics = Object.keys(CURVES.metrics);
+  const metrics = Object.keys(data.curves.metrics);
   const runs = runsOf(model);
   return {
     models,
@@ -65,15 +64,15 @@ function boxes(legend, key, options, after) {
 }
 
 function showCurves() {
-  if (!Object.keys(CURVES.metrics).length) {
-    document.getElementById("curves").hidden = !CURVES.runs.length;
+  if (!Object.keys(data.curves.metrics).length) {
+    document.getElementById("curves").hidden = !data.curves.runs.length;
     document.getElementById("curve-notes").textContent = "No run has been trained yet.";
     return;
   }
   const now = settings();
   const after = () => showCurves();
   const models = now.models.map((m) => [m, data.models[m]]);
-  const metrics = Object.entries(CURVES.metrics).map(([name, m]) => [name, m.label]);
+  const metrics = Object.entries(data.curves.metrics).map(([name, m]) => [name, m.label]);
   const methods = methodsOf(now.runs);
   const staleness = panelsOf(now.runs).map((n) => [String(n), String(n)]);
   const active = document.activeElement;
@@ -97,7 +96,7 @@ function showNotes(now) {
   const there = now.runs.filter((run) => run.values);
   const missing = now.runs.filter((run) => !run.values);
   const width = Math.max(...there.map((run) => run.width), 1);
-  const metric = CURVES.metrics[now.metric];
+  const metric = data.curves.metrics[now.metric];
   const notes = [
     `${metric.label}: ${metric.about}.`,
     width > 1 ? `A point is the mean of ${width} updates.` : "A point is one update.",
@@ -114,7 +113,7 @@ function showPanels(now) {
   const values = lines.flatMap((line) => [line.low || line.mean, line.high || line.mean]).flat();
   const axis = axisOf(values, now.axis === "log");
   const end = Math.max(...now.runs.map((run) => run.updates || 0));
-  const about = CURVES.metrics[now.metric].label;
+  const about = data.curves.metrics[now.metric].label;
   const charts = panels.map(([n, found]) => chart(`N = ${n}`, found, end, axis, about));
   document.getElementById("panels").replaceChildren(...charts.map((c) => c.box));
   readers = charts.map((c) => c.read);

@@ -1,6 +1,7 @@
 """The page as text: a template, its styles and scripts, and the data."""
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -9,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
+# Bytes of a page in a report of snakemake, which shows it as a data: address. Chromium loads none
+# that is longer than 2 MiB, and base64 takes 4 characters for 3 bytes.
+SHOWN_IN_REPORT = 1_500_000
 SCRIPTS = ("base.js", "grid.js", "cell.js", "chart.js", "curves.js", "start.js")
 
 
 def page(data: dict[str, Any]) -> str:
     """Return the page.
 
-    Responses are arbitrary text. They stand in a block of JSON without any of the characters that
-    mean something in HTML, the scripts show them as text only, and the page's own policy allows no
-    other script and no request at all.
+    Responses are arbitrary text. They stand in the page as base64, the scripts show them as text
+    only, and the page's own policy allows no other script and no request at all.
 
     Args:
         data: as `respo.reporting.page.data.collect` makes it.
@@ -28,7 +31,7 @@ def page(data: dict[str, Any]) -> str:
         "policy": f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}",
         "style": style,
         "script": script,
-        "data": _json(data),
+        "data": _packed(data),
     }
     return re.sub("@(title|policy|style|script|data)@", lambda m: parts[m[1]], _read("page.html"))
 
@@ -42,6 +45,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{digest}'"
 
 
-def _json(data: dict[str, Any]) -> str:
+def _packed(data: dict[str, Any]) -> str:
+    """Compress the data, for the sake of `SHOWN_IN_REPORT`."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return re.sub("[<>&]", lambda m: f"\\u{ord(m[0]):04x}", text)
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()

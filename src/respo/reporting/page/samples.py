@@ -10,8 +10,8 @@ from respo.cli import UserError
 from respo.files import parquet_take, read_parquet
 
 EACH = 2  # right ones, and wrong ones
-PROMPT = 1200  # characters that are shown
-HEAD, TAIL = 700, 700  # of a response: the answer is at its end
+PROMPT = 1000  # characters that are shown
+HEAD, TAIL = 500, 500  # of a response: the answer is at its end
 VERDICT = ("extracted", "status", "response_tokens", "truncated")
 RULE = (
     "Responses shown of a cell: the problems are put in the order of the SHA-256 of their ids, the "

@@ -14,7 +14,7 @@ function showHead() {
   const missing = cells.filter((cell) => cell.responses === undefined).length;
   document.getElementById("title").textContent = data.title;
   document.getElementById("about").textContent = [
-    `Study ${data.study}: ${CURVES.runs.length} runs, ${cells.length} cells`,
+    `Study ${data.study}: ${data.curves.runs.length} runs, ${cells.length} cells`,
     missing ? `, ${missing} of them missing (${MISSING}: choose one for the target that makes it).` : ".",
     ` Made from results ${data.made_from}.`,
   ].join("");
@@ -28,7 +28,12 @@ function showHead() {
   box.replaceChildren(...notes.map((text) => make("p", {}, text)));
 }
 
-showHead();
-showAll();
-window.addEventListener("hashchange", showAll);
-document.documentElement.dataset.ready = "yes";
+async function start() {
+  data = await unpack();
+  showHead();
+  showAll();
+  window.addEventListener("hashchange", showAll);
+  document.documentElement.dataset.ready = "yes";
+}
+
+start();
