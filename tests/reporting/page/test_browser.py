@@ -16,15 +16,27 @@ BROWSER = next(
 )
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine")
 NASTY = '</script><script>document.title = "theirs"</script><img src=x onerror="document.title=1">'
+WHEN_READY = """
+const waiting = setInterval(() => {
+  if (!document.documentElement.dataset.ready) return;
+  clearInterval(waiting);
+  %s
+  document.body.dataset.address = location.hash;
+}, 10);
+"""
 
 
 @pytest.fixture
 def opened(tmp_path):
     """A function that opens a results folder at an address and returns the document."""
 
-    def open_(made, at=""):
-        path = tmp_path / "explore.html"
-        write_text(path, page(collect(made.results)))
+    def open_(made, at="", then=""):
+        path, text = tmp_path / "explore.html", page(collect(made.results))
+        if then:
+            # What a reader does: only here another script may run.
+            text = re.sub(r"script-src [^\"]*", "script-src 'unsafe-inline'", text)
+            text = text.replace("</body>", f"<script>{WHEN_READY % then}</script></body>")
+        write_text(path, text)
         options = [
             *(
                 "--headless",
@@ -145,3 +157,53 @@ def test_a_missing_cell_of_a_filtered_and_sorted_grid(folder, opened):
     target = f"{made.path}/small/grpo/N8/seed2/eval/32/easy/cell.json"
     assert f"snakemake {target} --config study=tried" in text
     assert "No run has been trained yet." in words(document)
+
+
+def test_what_a_reader_does(folder, opened):
+    made = folder()
+    for benchmark, correct in (("easy", [0, 2]), ("hard", [2, 2])):
+        made.cell(benchmark, correct, "grpo")
+        made.cell(benchmark, [1, 2], "respo")
+    for method in ("grpo", "respo"):
+        made.metrics([0.0] * 32, [-float(update) for update in range(32)], method)
+    document = opened(
+        made,
+        "metric=log_ratio_mean&smooth=0",
+        then="""
+  const find = (selector) => document.querySelector(selector);
+  find("[data-key=hard]").click();
+  find("[data-key=hard]").click();
+  find('[data-cell="small/respo/N8/seed1/easy"]').click();
+  find('[data-cell="small/grpo/N8/seed1/hard"]').focus();
+  const [, methods] = document.querySelectorAll("fieldset");
+  methods.querySelectorAll("input")[1].click();
+  const slider = find(".panel svg");
+  for (const key of ["End", "ArrowLeft", "Tab"]) {
+    slider.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  }
+""",
+    )
+    # Upwards: 75% before 100%.
+    assert [line.split(" ±")[0] for line in lines(document)[1:]] == [
+        "ReSPO Small & dense 8 75.0",
+        "GRPO Small & dense 8 50.0",
+    ]
+    assert (
+        words(part(document, '<section id="cell"', "</h2>")) == "ReSPO, N = 8, Small & dense, Easy"
+    )
+    tip = words(part(document, '<div id="tip"', "</div>"))
+    assert tip.startswith("GRPO, Hard seeds 1 of 1 responses 4 no readable answer 1")
+    # Only GRPO is left, and the cursor one update before the last.
+    panel = part(document, '<div class="panel">', "</ul>")
+    assert words(panel).startswith("N = 8 update 31")
+    assert words(panel).endswith("GRPO -30.0")
+    assert "ReSPO" not in panel
+    assert 'aria-valuetext="update 31: GRPO -30.0"' in panel
+    address = unescape(re.search('data-address="([^"]*)"', document)[1])
+    assert set(address[1:].split("&")) == {
+        "metric=log_ratio_mean",
+        "smooth=0",
+        "sort=-hard",
+        "cell=small%2Frespo%2FN8%2Fseed1%2Feasy",
+        "without=respo",
+    }
