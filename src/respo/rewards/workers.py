@@ -33,8 +33,8 @@ class Verdict(NamedTuple):
     """What became of one response.
 
     ``status`` is ``ok`` (compared), ``unparsed`` (no mathematical reading), ``timeout`` or
-    ``failed`` (out of memory, or the worker died, twice). Only ``ok`` can be correct. ``extracted`` is the
-    text taken for the answer, in Math-Verify's normal form and cut to 300 characters.
+    ``failed`` (out of memory, or two workers died at it). Only ``ok`` can be correct. ``extracted``
+    is the text taken for the answer, in Math-Verify's normal form and cut to 300 characters.
     """
 
     correct: bool
