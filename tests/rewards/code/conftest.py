@@ -34,10 +34,17 @@ def kind(request: pytest.FixtureRequest, marker: str) -> Kind:
 def run(kind: Kind, marker: str) -> Iterator[Run]:
     """Return a function that runs a program on inputs; see to it that no process is left."""
 
-    def run(program: str, *texts: str, seconds: float = 10.0, processes: int = 16) -> list[Reply]:
-        task = Task(program, None, MEMORY, 64 << 20, 1 << 20, seconds, processes)
+    def run(
+        program: str,
+        *texts: str,
+        seconds: float = 10.0,
+        wall: float | None = None,
+        processes: int = 16,
+        function: str | None = None,
+    ) -> list[Reply]:
+        task = Task(program, function, MEMORY, 64 << 20, 1 << 20, seconds, processes)
         with SandboxProcess(kind.command(), task) as sandbox:
-            return [sandbox.ask(text, seconds) for text in texts or ("",)]
+            return [sandbox.ask(text, wall or seconds) for text in texts or ("",)]
 
     yield run
     assert wait_for_end(marker) == []

@@ -15,6 +15,22 @@ REPOSITORY = Path(__file__).parents[3]
 
 Run = Callable[..., list]
 
+STACK = "import resource\nresource.setrlimit(resource.RLIMIT_STACK, "
+# As competitors have it, for speed: an output of their own, flushed by the interpreter's end.
+FAST_OUTPUT = """
+import io, os, sys
+class Output(io.IOBase):
+    def __init__(self):
+        self.parts = []
+    def write(self, text):
+        self.parts.append(text)
+    def flush(self):
+        os.write(1, "".join(self.parts).encode())
+        self.parts = []
+sys.stdout = Output()
+print(1)
+"""
+
 
 @pytest.fixture(autouse=True)
 def next_is_right(kind: Kind):
@@ -150,6 +166,33 @@ def test_memory(run: Run, program: str) -> None:
     assert run(program) == [("memory", "")]
 
 
+def test_a_flood_of_empty_files(run: Run) -> None:
+    """They end the program, or it gets no more of them."""
+    [reply] = run(
+        "import os\n"
+        "try:\n"
+        "    for made in range(1_000_000):\n"
+        "        os.close(os.open(f'/tmp/{made}', os.O_CREAT | os.O_WRONLY))\n"
+        "except OSError: print(made < 5000)\n"
+    )
+    assert reply in [("memory", ""), ("ok", "True\n")]
+
+
+def test_files_are_gone_with_their_test(run: Run) -> None:
+    program = (
+        "import os\n"
+        "print(os.listdir('/tmp'))\n"
+        "os.makedirs('/tmp/a/b'); open('/tmp/a/b/c', 'w'); os.symlink('/usr', '/tmp/a/d')\n"
+        "os.mkfifo('/tmp/e')\n"
+    )
+    assert run(program, "", "", "") == [("ok", "[]\n")] * 3
+
+
+def test_files_that_stay_end_the_sandbox(run: Run) -> None:
+    program = "import os\nos.makedirs('/tmp/a/b'); os.chmod('/tmp/a', 0)"
+    assert run(program, "", "") == [("ok", ""), ("died", "")]
+
+
 def test_memory_that_counts_for_no_process(run: Run) -> None:
     [reply] = run(
         attempts(
@@ -200,6 +243,33 @@ def test_not_ending(run: Run, program: str) -> None:
     [reply] = run(program, "a\nb", seconds=0.5)
     assert reply == ("timeout", "")
     assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "while True: pass",
+        # No process alone uses so much: some end, some are still at it, some belong to nobody.
+        "import os, time\n"
+        "for _ in range(60):\n"
+        "    if not os.fork():\n"
+        "        if not os.fork():\n"
+        "            while time.process_time() < 0.1: pass\n"
+        "        os._exit(0)\n"
+        "    os.wait()\n"
+        "    time.sleep(0.05)",
+        # The name of a process is no number in a list of numbers.
+        "import ctypes\nctypes.CDLL(None).prctl(15, b'\\xff) R 1 (', 0, 0, 0)\nwhile True: pass",
+    ],
+)
+def test_processor_time(run: Run, program: str) -> None:
+    start = time.monotonic()
+    assert run(program, seconds=1, wall=60) == [("timeout", "")]
+    assert time.monotonic() - start < 40
+
+
+def test_waiting_is_no_processor_time(run: Run) -> None:
+    assert run("import time\ntime.sleep(1)\nprint(1)", seconds=0.5, wall=20) == [("ok", "1\n")]
 
 
 def test_a_flood_of_threads(run: Run) -> None:
@@ -259,7 +329,7 @@ def test_killing_its_group(run: Run) -> None:
 
 def test_the_first_process_is_out_of_reach(run: Run) -> None:
     program = attempts(
-        "open('/proc/1/mem', 'r+b')",
+        "open('/proc/1/mem', 'rb')",
         "open('/proc/1/environ').read()",
         "os.listdir('/proc/1/root')",
         "open('/proc/1/fd/3', 'wb')",
@@ -275,6 +345,55 @@ def test_the_first_process_is_out_of_reach(run: Run) -> None:
         "OSError",
         "done",  # its own input, a copy
     ]
+
+
+def test_files_of_the_kernel_are_read_only(run: Run) -> None:
+    [reply] = run(
+        "for process in ('1', 'self'):\n"
+        "    for name in ('oom_score_adj', 'autogroup', 'coredump_filter', 'comm'):\n"
+        "        try: open(f'/proc/{process}/{name}', 'w'); print(process, name)\n"
+        "        except OSError: pass\n"
+    )
+    assert reply == ("ok", "")
+
+
+def test_nobody_takes_the_processor_from_the_first_process(run: Run) -> None:
+    """Which would not see in time what memory is in use; nor has it any limit from others."""
+    program = attempts(
+        "os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0))",
+        "os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))",
+        "os.sched_setaffinity(1, [0])",
+        "os.sched_setparam(1, os.sched_param(0))",
+        "os.setpriority(os.PRIO_PROCESS, 1, 19)",
+        "os.setpriority(os.PRIO_USER, 0, 19)",
+        "assert ctypes.CDLL(None).syscall("
+        "*{'x86_64': (314,), 'aarch64': (274,)}[os.uname().machine], 1, 0, 0) != -1",
+        "resource.prlimit(1, resource.RLIMIT_CPU)",
+        "resource.prlimit(1, resource.RLIMIT_NOFILE, (3, 3))",
+        "resource.prlimit(0, resource.RLIMIT_NOFILE, (30, 30))",
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))",
+        "assert resource.getrlimit(resource.RLIMIT_NOFILE) == (20, 20)",
+        "resource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
+    )
+    [reply] = run(program)
+    assert reply.output.split() == [
+        *["PermissionError"] * 6,
+        "AssertionError",
+        *["PermissionError"] * 2,
+        *["done"] * 3,
+        "ValueError",
+    ]
+
+
+def test_memory_is_seen_behind_busy_processes(run: Run) -> None:
+    program = (
+        "import os\n"
+        "for _ in range(11):\n"
+        "    if not os.fork(): break\n"
+        "x = bytearray(b'1') * (100 << 20)\n"
+        "while True: pass"
+    )
+    assert run(program) == [("memory", "")]
 
 
 def test_ruining_the_first_process_forges_nothing(kind: Kind) -> None:
@@ -344,12 +463,45 @@ def test_output_without_end(run: Run) -> None:
         ("import atexit\natexit.register(print, 2)\nprint(1)", "ok", "1\n2\n"),
         ("import threading\nthreading.Thread(target=print, args=(1,)).start()", "ok", "1\n"),
         ("import subprocess\nprint(subprocess.run(['echo', '1'], stdout=-1).stdout)", "ok", None),
+        # What the interpreter does at its own end.
+        (FAST_OUTPUT, "ok", "1\n"),
+        ("out = open(1, 'w')\nout.write('1')", "ok", "1"),
+        ("import os\nout = os.fdopen(1, 'w')\nprint(1, file=out)", "ok", "1\n"),
+        ("import os\nout = os.fdopen(os.dup(1), 'w')\nprint(1, file=out)", "ok", "1\n"),
+        ("out = open('/dev/stdout', 'w')\nout.write('1')", "ok", "1"),
+        ("import io, sys\nout = io.TextIOWrapper(sys.stdout.buffer)\nout.write('1')", "ok", "1"),
+        ("import io, sys\nw = io.BufferedWriter(sys.stdout.buffer.raw)\nw.write(b'1')", "ok", "1"),
+        ("class A:\n    def __del__(self): print(1)\na = A()", "ok", "1\n"),
+        ("class A:\n    def flush(self): 1 / 0\nimport sys\nsys.stdout = A()", "error", None),
+        (
+            "import threading, time\n"
+            "threading.Thread(target=time.sleep, args=(99,), daemon=True).start()\n"
+            "print(1)",
+            "ok",
+            "1\n",
+        ),
+        # Limits that programs set for themselves, and need.
+        (f"{STACK}(1 << 29, -1))\nprint(1)", "ok", "1\n"),
+        (f"{STACK}(resource.RLIM_INFINITY, resource.RLIM_INFINITY))\nprint(1)", "ok", "1\n"),
+        (
+            "import sys\nsys.setrecursionlimit(10**6)\n@cache\n"
+            "def f(n): return n and 1 + f(n - 1)\nprint(f(120_000))",
+            "ok",
+            "120000\n",
+        ),
+        ("print(len(str(10**49_999)))", "ok", "50000\n"),  # as LiveCodeBench has it
+        ("print(10**50_000)", "error", ""),
     ],
 )
 def test_ends(run: Run, program: str, status: str, output: str | None) -> None:
     [reply] = run(program)
     assert reply.status == status
     assert output is None or reply.output == output
+
+
+def test_a_function_returns_an_integer_of_many_digits(run: Run) -> None:
+    program = "def f(n): return 10 ** n"
+    assert run(program, "5000", function="f") == [("ok", "1" + "0" * 5000)]
 
 
 def test_endless_recursion_in_c(run: Run) -> None:

@@ -53,6 +53,12 @@ def test_lines(expected: str, output: str, same: bool) -> None:
         ("1", "1 1", False),
         ("1", "Infinity", False),
         ("1", "[" * 900, False),
+        # Python makes no integer of so many digits.
+        ("1" + "0" * 5000, "1" + "0" * 5000, True),
+        ("1" + "0" * 5000, "1" + "0" * 4999 + "1", False),
+        ("[1" + "0" * 700 + "]", "[1" + "0" * 700 + "]", True),
+        ("1" + "0" * 5000, "1", False),
+        ("1", "1" + "0" * 900, False),
     ],
 )
 def test_values(expected: str, output: str, same: bool) -> None:
@@ -71,3 +77,4 @@ def test_a_deep_value_is_just_wrong() -> None:
     depth = 100_000
     expected = "[" + ", ".join(["1"] * depth) + "]"
     assert not same_value(expected, "[" * depth + "]" * depth)
+    assert not same_value("[" * depth + "]" * depth, "[" * depth + "]" * depth)

@@ -166,7 +166,7 @@ def test_from_many_threads(pool: CodePool) -> None:
 
 def test_interruption(pool: CodePool, wait_until_ended: Callable[[], list[int]]) -> None:
     """What has not begun never will, and what has ends with its test."""
-    pool.seconds = 2.0
+    pool.seconds = 1.0
 
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
@@ -193,6 +193,23 @@ def test_a_sandbox_that_does_not_start_is_no_verdict(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(pool_module, "find_sandbox", lambda: broken)
     with pytest.raises(WorkerError, match="no room"):
         CodePool(1).check([(ADD, fenced("print(3)"))])
+
+
+def test_a_sandbox_that_was_killed_while_it_started_gets_another_chance(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = [["/bin/sh", "-c", "kill -9 $$"]]
+    once = Kind("killed once", lambda: killed.pop() if killed else kind.command())
+    monkeypatch.setattr(pool_module, "find_sandbox", lambda: once)
+    assert CodePool(1).check([(ADD, fenced(CASES[0][1]))])[0].correct
+
+
+def test_time_is_processor_time(pool: CodePool) -> None:
+    """A program that waits, for the processor too, has longer."""
+    pool.seconds = 0.5
+    programs = ["import time; time.sleep(1); print(1)", "import time; time.sleep(60)"]
+    verdicts = pool.check([(problem_of(("", "1")), fenced(program)) for program in programs])
+    assert [(v.correct, v.status) for v in verdicts] == [(True, "ok"), (False, "timeout")]
 
 
 def test_unsandboxed_warns_and_judges_alike() -> None:

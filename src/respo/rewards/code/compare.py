@@ -5,10 +5,13 @@ far longer than what is expected is wrong without a look. That rule is not LiveC
 """
 
 import json
+import sys
 from decimal import Decimal, InvalidOperation
 
 # An output has at most this many characters, and this many more for each expected one.
 _CHARACTERS, _TIMES = 1000, 20
+# Python refuses to make integers of more digits than a limit, which is at least this.
+_DIGITS = sys.int_info.str_digits_check_threshold
 
 
 def same_output(expected: str, output: str) -> bool:
@@ -33,11 +36,15 @@ def same_value(expected: str, output: str) -> bool:
     """
     if _far_longer(expected, output):
         return False
-    want = json.loads(expected)
     try:
-        return bool(json.loads(output) == want)
+        want = json.loads(expected, parse_int=_integer)
+        return bool(json.loads(output, parse_int=_integer) == want)
     except (ValueError, RecursionError):
         return False
+
+
+def _integer(text: str) -> int | Decimal:
+    return int(text) if len(text) <= _DIGITS else Decimal(text)
 
 
 def _far_longer(expected: str, output: str) -> bool:

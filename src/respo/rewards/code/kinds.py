@@ -30,7 +30,8 @@ def _bubblewrap() -> list[str]:
         *("--unshare-all", "--unshare-user", "--disable-userns"),
         *("--uid", str(UNPRIVILEGED), "--gid", str(UNPRIVILEGED), "--cap-drop", "ALL"),
         *("--die-with-parent", "--new-session", "--as-pid-1", "--hostname", "sandbox"),
-        *("--proc", "/proc", "--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"),
+        *("--proc", "/proc", "--remount-ro", "/proc"),
+        *("--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"),
     ]
     for path in layout.binds:
         command += ["--ro-bind", path, path]

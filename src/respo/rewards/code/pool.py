@@ -16,12 +16,14 @@ from respo.rewards.code.kinds import TEMPORARY_BYTES, UNSANDBOXED, Kind
 from respo.rewards.code.problem import Problem, read_problem
 from respo.rewards.code.process import SandboxProcess
 from respo.rewards.code.program import last_program
-from respo.rewards.workers import Pair, Verdict
+from respo.rewards.workers import Pair, Verdict, WorkerError
 
-SECONDS = 6.0  # for one test (LiveCodeBench)
+SECONDS = 6.0  # for one test (LiveCodeBench, where it is wall-clock time)
 MEMORY_MB = 2048  # for a process, and for all of a program together
 OUTPUT_BYTES = 16 << 20
 PROCESSES = 16
+# A busy machine must not turn a right program into a wrong one.
+_WALL_TIMES, _WALL_MORE = 4, 2.0
 _EXTRACTED = 300  # characters
 _STATUS = {"timeout": "timeout", "memory": "failed", "output": "failed", "died": "failed"}
 
@@ -31,7 +33,8 @@ class CodePool:
 
     Args:
         workers: programs at a time; default: the processors this process may use.
-        seconds: wall-clock limit of one test.
+        seconds: limit of one test, of the processor time of its program and all that it starts.
+            Its wall-clock limit, for those that wait, is four times that and two seconds more.
         memory_mb: limit of the address space of each process of a program, and of what all of them
             have in use.
         unsandboxed: run the programs with no sandbox, with all rights of this process.
@@ -154,9 +157,17 @@ def judge(
         processes=PROCESSES,
     )
     same = same_value if problem.function else same_output
-    with SandboxProcess(kind.command(), task) as sandbox:
+    with _start(kind, task) as sandbox:
         for case in problem.cases:
-            reply = sandbox.ask(case.input, seconds)
+            reply = sandbox.ask(case.input, _WALL_TIMES * seconds + _WALL_MORE)
             if reply.status != "ok" or not same(case.output, reply.output):
                 return False, _STATUS.get(reply.status, "ok")
     return True, "ok"
+
+
+def _start(kind: Kind, task: Task) -> SandboxProcess:
+    """Start a sandbox, once more if something outside ended the first."""
+    try:
+        return SandboxProcess(kind.command(), task)
+    except WorkerError:
+        return SandboxProcess(kind.command(), task)

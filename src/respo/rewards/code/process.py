@@ -61,7 +61,12 @@ class SandboxProcess:
         self._pending = json.dumps(task._asdict()).encode() + b"\n"
 
     def ask(self, text: str, seconds: float) -> Reply:
-        """Run the program on an input; after any other reply than ``ok``, do not ask again."""
+        """Run the program on an input; after any other reply than ``ok``, do not ask again.
+
+        Args:
+            text: the input.
+            seconds: wall-clock limit.
+        """
         request = self._pending + json.dumps(text).encode() + b"\n"
         self._pending = b""
         reply = self._exchange(request, seconds)

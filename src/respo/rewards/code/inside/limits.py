@@ -2,8 +2,8 @@
 
 import resource
 
-# The stack is the usual one several times over; a program needs it to recurse in C.
-_FILES, _STACK = 64, 64 << 20
+# The stack is for recursion in C. Programs may raise it, for the address space limits it too.
+_FILES, _STACK = 64, 512 << 20
 
 
 def limit(memory: int, file: int, seconds: float, processes: int | None) -> None:
@@ -22,7 +22,6 @@ def limit(memory: int, file: int, seconds: float, processes: int | None) -> None
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_MEMLOCK: 0,
         resource.RLIMIT_NOFILE: _FILES,
-        resource.RLIMIT_STACK: _STACK,
     }
     if processes is not None:
         limits[resource.RLIMIT_NPROC] = processes
@@ -30,3 +29,6 @@ def limit(memory: int, file: int, seconds: float, processes: int | None) -> None
         most = resource.getrlimit(name)[1]
         value = value if most == resource.RLIM_INFINITY else min(value, most)
         resource.setrlimit(name, (value, value))
+    most = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    stack = _STACK if most == resource.RLIM_INFINITY else min(_STACK, most)
+    resource.setrlimit(resource.RLIMIT_STACK, (stack, most))

@@ -17,6 +17,7 @@ _REMOUNT, _BIND, _REC = 32, 4096, 16384
 _DETACH = 2
 _KEEP = 1 | 2 | 4 | 8 | 1024 | 2048 | 4096  # what a mount has of these cannot be taken from it
 _OLD = "/old"
+_TEMPORARY_FILES = 4096
 
 
 def enter(
@@ -43,11 +44,11 @@ def enter(
     _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
     with open("/proc/sys/user/max_user_namespaces", "w") as file:
         file.write("0")
-    _mount("/proc/sys", "/proc/sys", None, _BIND | _REC)
-    for path in (*binds, "/proc/sys"):
+    for path in (*binds, "/proc"):
         _make_read_only(path)
     os.mkdir("/tmp")
-    _mount("tmpfs", "/tmp", "tmpfs", _NOSUID | _NODEV, f"size={temporary_bytes},mode=1777")
+    options = f"size={temporary_bytes},nr_inodes={_TEMPORARY_FILES},mode=1777"
+    _mount("tmpfs", "/tmp", "tmpfs", _NOSUID | _NODEV, options)
     call("umount2", _OLD.encode(), _DETACH)
     os.rmdir(_OLD)
     _mount(None, "/", None, _REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV)

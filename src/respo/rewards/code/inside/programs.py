@@ -1,18 +1,16 @@
 """Executing a program in this process, which is a fork made for it alone."""
 
-# pathlib takes long to import; the streams stay open.
-# ruff: noqa: PTH123, SIM115
+# pathlib takes long to import.
+# ruff: noqa: PTH123
 
-import atexit
 import importlib
-import io
 import json
 import os
 import sys
-import threading
 from contextlib import suppress
+from io import TextIOWrapper
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 # LiveCodeBench has every name of these modules, in this order, imported before a program, then the
 # modules by their own names.
@@ -22,6 +20,7 @@ _MODULES = (
     "typing",
 )
 _RECURSION = 50_000
+_DIGITS = 50_000  # of an integer as text; LiveCodeBench sets it too
 
 
 def names() -> dict[str, Any]:
@@ -35,11 +34,14 @@ def names() -> dict[str, Any]:
 
 
 def run_program(program: str, found: dict[str, Any]) -> None:
-    """Run a program that reads standard input to its end; `sys.exit` is one, whatever its code."""
+    """Run a program that reads standard input; `sys.exit` is an end, whatever its code.
+
+    What the interpreter does at its own end (wait for threads, flush and close files) is still to
+    come: output may hang on it.
+    """
     module = _module("__main__", found)
     with suppress(SystemExit):
         exec(compile(program, "<program>", "exec", dont_inherit=True), vars(module))
-    _finish()
 
 
 def run_function(program: str, found: dict[str, Any], function: str, arguments: str) -> None:
@@ -63,9 +65,10 @@ def run_function(program: str, found: dict[str, Any], function: str, arguments: 
 
 def _module(name: str, found: dict[str, Any]) -> ModuleType:
     sys.setrecursionlimit(_RECURSION)
-    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8")  # type: ignore[misc]
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8")  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8")  # type: ignore[misc]
+    sys.set_int_max_str_digits(_DIGITS)
+    sys.stdin = sys.__stdin__ = _stream(0, "r")  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = _stream(1, "w")  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = _stream(2, "w")  # type: ignore[misc]
     # Also by the names that are imported for it.
     streams = {"stdin": sys.stdin, "stdout": sys.stdout, "stderr": sys.stderr}
     module = sys.modules[name] = ModuleType(name)
@@ -74,12 +77,6 @@ def _module(name: str, found: dict[str, Any]) -> ModuleType:
     return module
 
 
-def _finish() -> None:
-    """Do what the interpreter does at its end, but for taking itself apart."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.__stdout__):
-        if isinstance(stream, io.TextIOBase) and not stream.closed:
-            stream.flush()
+def _stream(number: int, mode: str) -> TextIOWrapper:
+    """Open a stream as the interpreter does."""
+    return cast(TextIOWrapper, open(number, mode, encoding="utf-8", closefd=False))

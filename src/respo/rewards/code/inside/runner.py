@@ -6,7 +6,7 @@ It knows no expected output: whatever a program does to it, all that can come ou
 """
 
 # pathlib takes long to import.
-# ruff: noqa: PTH123, PTH208
+# ruff: noqa: PTH106, PTH108, PTH123, PTH208
 
 import gc
 import json
@@ -16,16 +16,18 @@ import select
 import signal
 import sys
 import time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from respo.rewards.code.inside.limits import limit
 from respo.rewards.code.inside.programs import names, run_function, run_program
 from respo.rewards.code.inside.seccomp import refuse_calls
 from respo.rewards.code.inside.system import set_dumpable
 
-_LOOK_SECONDS = 0.02  # how often the memory of all processes is added up
+_LOOK_SECONDS = 0.02  # how often the use of all processes is added up
 _MEMORY_ERROR = 99  # exit code
-_PAGE = resource.getpagesize()
+_PAGE, _TICKS = resource.getpagesize(), os.sysconf("SC_CLK_TCK")
+_TEMPORARY = "/tmp"
+_TEMPORARY_FILES = 4096  # each takes memory of the kernel, whatever its size
 # Only there it is the first process, whose end ends all others.
 _SANDBOXED = os.getpid() == 1
 
@@ -38,13 +40,14 @@ class Task(NamedTuple):
     memory: int  # address space of a process, and the sum of what all have in use
     file: int
     output: int
-    seconds: float  # processor time
+    seconds: float  # processor time of a test
     processes: int
 
 
 def main() -> None:
     """Serve until standard input ends."""
-    requests, replies = os.fdopen(os.dup(0), "rb"), os.dup(1)
+    # Programs have the number of its descriptor for themselves; it must not be closed with it.
+    requests, replies = os.fdopen(os.dup(0), "rb", closefd=False), os.dup(1)
     silence = os.open(os.devnull, os.O_RDWR)
     os.dup2(silence, 0)
     os.dup2(silence, 1)
@@ -72,16 +75,15 @@ def send(replies: int, data: bytes) -> None:
 def run_test(task: Task, found: dict[str, Any], text: str, requests: int) -> tuple[str, bytes]:
     """Run the program on one input; return its status and output.
 
-    The status is ``ok``, ``error``, ``memory`` or ``output``, of which there was too much.
+    The status is ``ok``, ``error``, ``timeout``, or ``memory`` or ``output``, of which there was
+    too much. What a test left in `/tmp` is gone; if it cannot be removed, the sandbox ends.
     """
+    if _SANDBOXED:
+        _clear(_TEMPORARY)
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        code = 1
-        try:
-            code = _run(task, found, text, writer)
-        finally:
-            os._exit(code)
+        _run(task, found, text, writer)
     os.close(writer)
     try:
         return _watch(child, reader, requests, task)
@@ -90,7 +92,22 @@ def run_test(task: Task, found: dict[str, Any], text: str, requests: int) -> tup
         os.close(reader)
 
 
-def _run(task: Task, found: dict[str, Any], text: str, writer: int) -> int:
+def _run(task: Task, found: dict[str, Any], text: str, writer: int) -> NoReturn:
+    """Run the program and end this process: after a script, as the interpreter ends after one."""
+    try:
+        _confine(task, text, writer)
+        if task.function:
+            run_function(task.program, found, task.function, text)
+            os._exit(0)
+        run_program(task.program, found)
+    except MemoryError:
+        os._exit(_MEMORY_ERROR)
+    except BaseException:
+        os._exit(1)
+    raise SystemExit
+
+
+def _confine(task: Task, text: str, writer: int) -> None:
     os.setpgid(0, 0)
     source = os.memfd_create("input")
     with open(source, "w", encoding="utf-8", errors="surrogatepass", closefd=False) as file:
@@ -100,24 +117,15 @@ def _run(task: Task, found: dict[str, Any], text: str, writer: int) -> int:
     os.dup2(writer, 1)
     os.closerange(3, 1024)
     if _SANDBOXED:
-        os.chdir("/tmp")
+        os.chdir(_TEMPORARY)
     limit(task.memory, task.file, task.seconds, task.processes if _SANDBOXED else None)
     refuse_calls()
     set_dumpable(True)  # or it could not open /dev/stdin
-    try:
-        if task.function:
-            run_function(task.program, found, task.function, text)
-        else:
-            run_program(task.program, found)
-    except MemoryError:
-        return _MEMORY_ERROR
-    except BaseException:
-        return 1
-    return 0
 
 
 def _watch(child: int, reader: int, requests: int, task: Task) -> tuple[str, bytes]:
     output, open_end, code = bytearray(), True, None
+    before = _ended_seconds()
     look = time.monotonic() + _LOOK_SECONDS
     while code is None:
         ready = select.select(
@@ -136,10 +144,12 @@ def _watch(child: int, reader: int, requests: int, task: Task) -> tuple[str, byt
             return "output", b""
         code = _reap(child)
         if time.monotonic() >= look:
-            if _SANDBOXED and _memory() > task.memory:
-                return "memory", b""
+            if _SANDBOXED and (excess := _excess(task, before)):
+                return excess, b""
             look = time.monotonic() + _LOOK_SECONDS
     _end_all(child)
+    if _ended_seconds() - before > task.seconds:
+        return "timeout", b""
     if open_end:
         os.set_blocking(reader, False)
         output += _rest(reader, task.output + 1)
@@ -188,14 +198,39 @@ def _rest(reader: int, most: int) -> bytes:
     return output
 
 
-def _memory() -> int:
-    """Return the bytes that all other processes have in use; shared ones count for each."""
-    pages = 0
+def _excess(task: Task, before: float) -> str | None:
+    """Return of what all other processes together have more than they may, if of anything.
+
+    Shared memory counts for each. Programs name their processes, with any bytes.
+    """
+    pages, seconds = 0, _ended_seconds() - before
     for name in os.listdir("/proc"):
         if name.isdigit() and name != "1":
             try:
-                with open(f"/proc/{name}/statm") as file:
+                with open(f"/proc/{name}/statm", "rb") as file:
                     pages += int(file.read().split()[1])
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    times = file.read().rpartition(b")")[2].split()[11:15]
+                seconds += sum(map(int, times)) / _TICKS
             except (OSError, IndexError):  # it has just ended
                 pass
-    return pages * _PAGE
+    if seconds > task.seconds:
+        return "timeout"
+    temporary = os.statvfs(_TEMPORARY)
+    files = temporary.f_files - temporary.f_ffree
+    return "memory" if pages * _PAGE > task.memory or files > _TEMPORARY_FILES else None
+
+
+def _ended_seconds() -> float:
+    """Return the processor time of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _clear(folder: str) -> None:
+    for entry in list(os.scandir(folder)):
+        if entry.is_dir(follow_symlinks=False):
+            _clear(entry.path)
+            os.rmdir(entry.path)
+        else:
+            os.unlink(entry.path)

@@ -1,7 +1,8 @@
 """System calls that no program of a contest needs, refused by the kernel.
 
 They make memory that counts for no process, look into other processes, open sockets (whose kinds
-are not all confined to a network namespace), make namespaces, or are known for flaws of the kernel.
+are not all confined to a network namespace), make namespaces, take the processor from the process
+that watches over them, or are known for flaws of the kernel.
 """
 
 import ctypes
@@ -39,7 +40,14 @@ _CALLS = {
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
     "io_uring_setup": (425, 425),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
 }
+_PRLIMIT = (302, 261)  # what `setrlimit` of the C library calls, with process 0 for itself
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column, audit number
 _X32 = 0x40000000  # a second set of numbers on x86_64
@@ -82,6 +90,11 @@ def refuse_calls() -> None:
     for numbers in _CALLS.values():
         lines += _refuse(_EQUAL, numbers[column], errno.EPERM)
     lines += [
+        (_EQUAL, 0, 4, _PRLIMIT[column]),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT),
+        (_EQUAL, 1, 0, 0),
+        (_RETURN, 0, 0, _REFUSE | errno.EPERM),
+        (_RETURN, 0, 0, _ALLOW),
         (_EQUAL, 1, 0, _CLONE[column]),
         (_RETURN, 0, 0, _ALLOW),
         (_LOAD, 0, 0, _FIRST_ARGUMENT),
