@@ -257,7 +257,7 @@ def test_shards_become_a_second_name_of_the_output(
     out = tmp_path / "out.parquet"
     run(monkeypatch, checkpoint, benchmark_file, out)
     assert pq.read_table(out).num_rows == 12
-    (kept,) = (tmp_path / ".shards").iterdir()
+    (kept,) = (tmp_path / ".shards").glob("*/*")
     assert kept.samefile(out)
 
 
@@ -347,7 +347,11 @@ def test_what_is_taken_over(
         save_policy(policy, checkpoint)
     out.unlink()
     run(monkeypatch, checkpoint, benchmark_file, out, **{"samples": 3, **change})
-    assert sampled(capsys) == ("6/9 responses are there already" if taken else "")
+    aside = f"; those of other settings (1) stay in {tmp_path / '.shards'}"
+    found = (
+        "6/9 responses are there already" if taken else f"0/9 responses are there already{aside}"
+    )
+    assert sampled(capsys) == found
     provenance = made_from(pq.read_table(out))
     assert provenance["environment"] == made(**environment)
     assert provenance.get("earlier") == ([made()] if taken else None)
@@ -355,6 +359,44 @@ def test_what_is_taken_over(
     out.unlink()
     run(monkeypatch, checkpoint, benchmark_file, out, **{"samples": 4, **change})
     assert made_from(pq.read_table(out)).get("earlier") == ([made()] if taken else None)
+
+
+@pytest.mark.parametrize("by", ["snakemake, which deletes the output", "hand"])
+def test_settings_that_come_back_cost_nothing(
+    checkpoint, benchmark_file, tmp_path, monkeypatch, capsys, by
+):
+    out = tmp_path / "out"
+    for temperature in (1.0, 0.5):
+        run(monkeypatch, checkpoint, benchmark_file, out, temperature=temperature)
+        if by != "hand":
+            out.unlink()
+    capsys.readouterr()
+    run(monkeypatch, checkpoint, benchmark_file, out)
+    aside = f"; those of other settings (1) stay in {tmp_path / '.shards'}"
+    assert sampled(capsys) == f"12/12 responses are there already{aside}"
+
+
+def test_other_outputs_of_a_folder_lose_nothing(
+    checkpoint, benchmark_file, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(shards, "SECONDS", 0.0)
+    monkeypatch.setattr(local, "BATCH_ROWS", 4)
+    sample = local.LocalEngine.sample
+
+    def dies(*arguments):
+        yield next(sample(*arguments))
+        raise Killed
+
+    with monkeypatch.context() as dying:
+        dying.setattr(local.LocalEngine, "sample", dies)
+        with pytest.raises(Killed):
+            run(monkeypatch, checkpoint, benchmark_file, tmp_path / "a")
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "b", seed=1)
+    capsys.readouterr()
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "a")
+    assert sampled(capsys).startswith(
+        "4/12 responses are there already; those of other settings (1)"
+    )
 
 
 def test_a_job_that_fails_loses_nothing(checkpoint, benchmark_file, tmp_path, monkeypatch, capsys):
@@ -376,7 +418,7 @@ def test_a_job_that_fails_loses_nothing(checkpoint, benchmark_file, tmp_path, mo
     capsys.readouterr()
     run(monkeypatch, checkpoint, benchmark_file, out, samples=4)
     assert sampled(capsys) == "10/12 responses are there already"
-    assert [path.name for path in (tmp_path / ".shards").iterdir()] == ["finished.parquet"]
+    assert [path.name for path in (tmp_path / ".shards").glob("*/*")] == ["finished.parquet"]
 
 
 def test_a_file_system_without_links(checkpoint, benchmark_file, tmp_path, monkeypatch, capsys):

@@ -5,7 +5,9 @@ alone, so any part of a benchmark can be sampled again with the same result. Onl
 sampled: responses that are in the output, or in the folder `.shards` beside it, are taken over if
 they are of the same weights, prompt, sampling, engine and versions. So a job that was killed
 continues, more samples or problems cost only the new ones, and rows deleted from the output are
-made anew. With --train, weights that are not those that the training wrote are refused.
+made anew. What other settings have made stays in `.shards`: that of the latest two, and of the last
+day; delete the folder to be rid of it. With --train, weights that are not those that the training
+wrote are refused.
 """
 
 import argparse
@@ -80,7 +82,8 @@ def main() -> None:
     with parquet_writer(options.out, SCHEMA, made_from) as write:
         for table in _tables(problems, options.samples, responses):
             write(table)
-    kept.finish(options.out)
+    if old := kept.finish(options.out):
+        print(f"responses of older settings ({old}) deleted from {kept.root}", file=sys.stderr)
 
 
 def generate(
@@ -109,8 +112,10 @@ def generate(
         if (request := Request(problem, number, prompt)).key not in responses
     ]
     wanted = samples * len(prompts)
-    if responses:
-        print(f"{len(responses)}/{wanted} responses are there already", file=sys.stderr)
+    others = len(kept.others())
+    if responses or others:
+        aside = f"; those of other settings ({others}) stay in {kept.root}" if others else ""
+        print(f"{len(responses)}/{wanted} responses are there already{aside}", file=sys.stderr)
     sampled = engine.sample(missing, sampling)
     progress = _Progress(wanted, len(responses))
     try:

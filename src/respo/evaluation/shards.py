@@ -1,15 +1,22 @@
 """Responses that are there already, beside the file that a job makes.
 
-While a job goes on, each file of the folder holds the responses of about a minute: one that is
+While a job goes on, each file of its folder holds the responses of about a minute: one that is
 killed loses no more. When it is done they become one, `finished.parquet`, a second name of the
 job's output that takes no space. Snakemake deletes an output before it makes it anew; the second
 name stays, and with a K that was raised only the missing samples are sampled.
+
+What is made otherwise, say, at another temperature, has a folder of its own beside this one, named
+by a hash of all that its responses depend on. When a job is done, such folders go that nobody has
+written to for a day, but for the latest two.
 """
 
+import hashlib
+import json
 import os
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +28,8 @@ from respo.files import parquet_batches, parquet_made_from, write_parquet
 
 SECONDS = 60.0
 FINISHED = "finished.parquet"
+OTHERS = 2  # folders of other settings that are kept, however old
+OTHERS_SECONDS = 86400.0  # since a folder was written to: nobody is at work there
 SCHEMA = pa.schema(
     [
         ("problem_id", pa.string()),
@@ -34,7 +43,7 @@ SCHEMA = pa.schema(
 
 
 class Shards:
-    """The files in a folder.
+    """The files of one way to make responses, in a folder of its own below ``root``.
 
     Responses that were made in the same way are taken, whatever their number and the other problems
     were: same weights, sampling, engine, versions of packages and text of the prompt.
@@ -42,12 +51,14 @@ class Shards:
     Two jobs that write to the same folder do each other no harm.
 
     Attributes:
+        folder: that of these files.
         earlier: where responses that were taken have been made, if not in this environment.
     """
 
-    def __init__(self, folder: Path, made_from: dict[str, Any], prompts: dict[str, str]):
+    def __init__(self, root: Path, made_from: dict[str, Any], prompts: dict[str, str]):
         """Take notice of what is made from what; ``prompts`` are the texts by problem."""
-        self.folder, self.made_from, self.prompts = folder, made_from, prompts
+        self.root, self.made_from, self.prompts = root, made_from, prompts
+        self.folder = root / _name(made_from)
         self.earlier: list[dict[str, str]] = []
         self.waiting: list[Response] = []
         self.spent: set[Path] = set()  # files that hold nothing beside what the output will hold
@@ -55,21 +66,25 @@ class Shards:
 
     def adopt(self, output: Path) -> None:
         """Take an output that is there: what somebody has deleted from it is sampled again."""
-        if output.exists():
-            self._link(output)
+        with suppress(UserError):  # damaged
+            if output.exists():
+                self._link(output, self.root / _name(parquet_made_from(output)))
+
+    def others(self) -> list[Path]:
+        """Return the folders of other settings, the latest first."""
+        folders = [path for path in self.root.glob("*/") if path != self.folder]
+        return sorted(folders, key=_last_change, reverse=True)
 
     def read(self, samples: int) -> Iterator[Response]:
         """Yield the responses that are there, ``samples`` to a problem at most.
 
-        Files of other work, and damaged ones, go.
+        Damaged files go.
         """
         for path in sorted(self.folder.glob("*.parquet")):
             try:
                 provenance = parquet_made_from(path)
-                if _work(provenance) != _work(self.made_from):
-                    path.unlink(missing_ok=True)
-                    continue
-                yield from self._read(path, samples, provenance)
+                if _work(provenance) == _work(self.made_from):
+                    yield from self._read(path, samples, provenance)
             except UserError:
                 path.unlink(missing_ok=True)
 
@@ -109,24 +124,34 @@ class Shards:
         self.spent.add(path)
         self.waiting, self.last = [], time.monotonic()
 
-    def finish(self, output: Path) -> None:
-        """Keep the output in place of the files whose responses it holds."""
+    def finish(self, output: Path) -> int:
+        """Keep the output in place of the files whose responses it holds.
+
+        Returns:
+            How many folders of other settings went, since they were too old.
+        """
         finished = self.folder / FINISHED
         if finished.exists() and finished not in self.spent:
             finished.rename(self.folder / f"{time.time_ns()}.parquet")
-        self._link(output)
+        self._link(output, self.folder)
         for path in self.spent - {finished}:
             path.unlink(missing_ok=True)
+        latest = time.time() - OTHERS_SECONDS
+        old = [folder for folder in self.others()[OTHERS:] if _last_change(folder) < latest]
+        for folder in old:
+            shutil.rmtree(folder, ignore_errors=True)
+        return len(old)
 
-    def _link(self, output: Path) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        new = self.folder / f".{time.time_ns()}"
+    @staticmethod
+    def _link(output: Path, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        new = folder / f".{time.time_ns()}"
         try:
             try:
                 os.link(output, new)
             except OSError:  # a file system without links
                 shutil.copyfile(output, new)
-            new.replace(self.folder / FINISHED)
+            new.replace(folder / FINISHED)
         finally:
             # Where both are names of one file, replacing does nothing.
             new.unlink(missing_ok=True)
@@ -135,6 +160,19 @@ class Shards:
         for environment in (provenance.get("environment"), *provenance.get("earlier", ())):
             if environment not in (self.made_from.get("environment"), *self.earlier):
                 self.earlier.append(environment)
+
+
+def _name(provenance: dict[str, Any]) -> str:
+    """Return the name of the folder of all that is made in the same way."""
+    return hashlib.sha256(json.dumps(_work(provenance), sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _last_change(folder: Path) -> float:
+    """Return when a file of a folder was made or went, in seconds."""
+    try:
+        return folder.stat().st_mtime
+    except OSError:  # another job has removed it
+        return 0.0
 
 
 def _work(provenance: dict[str, Any]) -> dict[str, Any]:
