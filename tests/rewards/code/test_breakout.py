@@ -55,7 +55,8 @@ def test_what_it_sees(run: Run) -> None:
     [reply] = run(
         "import os, socket\n"
         "print([p for p in os.listdir('/proc') if p.isdigit()] == ['1', str(os.getpid())])\n"
-        "print(os.environ.keys() <= {'PATH', 'HOME', 'LANG', 'PYTHONHASHSEED', 'PWD'})\n"
+        "print(os.environ.keys() <= {'PATH', 'HOME', 'LANG', 'PYTHONHASHSEED', 'PWD',\n"
+        "                            'OMP_NUM_THREADS'})\n"
         "print(os.path.exists('/dev/tty'), os.path.exists('/etc/passwd'))\n"
         "print([line.split(':')[0].strip() for line in open('/proc/net/dev')][2:])\n"
         "print(sorted(os.listdir('/proc/self/fd')))\n"
@@ -98,6 +99,18 @@ def test_home_and_repository(run: Run) -> None:
         "\n".join(paths),
     )
     assert reply.output.splitlines() == ["[] False"] * len(paths)
+
+
+def test_of_packages_it_sees_numpy(run: Run) -> None:
+    [reply] = run(
+        "import os, sys, numpy\n"
+        "print(sorted(set(os.listdir('/packages')) | {'numpy.libs'}), sys.path[-1])\n"
+        "x = numpy.ones((300, 300)); x @ x\n"
+        "print(len(os.listdir('/proc/self/task')))\n"
+        "try: open('/packages/numpy/__init__.py', 'a')\n"
+        "except OSError: print('read-only')"
+    )
+    assert reply == ("ok", "['numpy', 'numpy.libs'] /packages\n1\nread-only\n")
 
 
 def test_writing(run: Run, marker: str) -> None:

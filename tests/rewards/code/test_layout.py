@@ -1,11 +1,12 @@
 import os
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
 
 from respo.rewards.code import layout
-from respo.rewards.code.layout import SPARE, host_python, system_layout
+from respo.rewards.code.layout import SPARE, host_python, numpy_folders, system_layout
 
 
 def test_the_interpreter_is_not_of_the_virtual_environment() -> None:
@@ -41,3 +42,21 @@ def test_an_interpreter_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.python, found.hidden) == (os.path.realpath("/usr/bin/env"), None)
     assert set(found.binds) <= {"/usr", *(f"/{n}" for n in layout._SYSTEM), layout._LIBRARIES}
     assert found.binds.count("/usr") == 1
+
+
+def test_numpy_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless root has it where nobody else gets to."""
+    package = tmp_path.resolve() / "home" / "numpy"
+    package.mkdir(parents=True)
+    spec = ModuleSpec("numpy", None, origin=str(package / "__init__.py"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert numpy_folders() == [package]
+    package.with_name("numpy.libs").mkdir()
+    assert numpy_folders() == [package, package.with_name("numpy.libs")]
+    assert system_layout().packages[0] == (str(package), "/packages/numpy")
+    package.parent.chmod(0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert numpy_folders() == []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert numpy_folders() == []

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,14 @@ CASES = [
     (ADD, "print(sum(map(int, sys.stdin.read().split())))", True, LIVECODEBENCH),
     (ADD, "print(float(sum(map(int, open(0).read().split()))))", True, LIVECODEBENCH),
     (ADD, "print(3)", False, LIVECODEBENCH),
-    (ADD, "import numpy\nprint(1)", False, "the standard library only, see docs/sandbox.md"),
+    (ADD, "import pyarrow\nprint(3)", False, "of packages numpy only, see docs/sandbox.md"),
+    (
+        problem_of(("1 2\n3 4", "7 10\n15 22")),
+        "import numpy as np\na = np.array([row.split() for row in stdin], dtype=int)\n"
+        "for row in np.linalg.matrix_power(a, 2): print(*row)",
+        True,
+        "there as with LiveCodeBench",
+    ),
     (
         ADD,
         "if __name__ == '__main__':\n    print(sum(map(int, stdin.read().split())))",
@@ -185,7 +193,14 @@ def test_tests_that_are_none(pool: CodePool) -> None:
 
 
 def test_the_record(pool: CodePool, kind: Kind) -> None:
-    assert pool.sandbox == f"{kind.name}, Python {sys.version.split()[0]}"
+    assert pool.sandbox == f"{kind.name}, Python {sys.version.split()[0]}, numpy {version('numpy')}"
+
+
+def test_the_record_without_numpy(
+    pool: CodePool, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "numpy_folders", list)
+    assert pool.sandbox == f"{kind.name}, Python {sys.version.split()[0]}, no numpy"
 
 
 def test_a_sandbox_that_does_not_start_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +231,7 @@ def test_unsandboxed_warns_and_judges_alike() -> None:
     with pytest.warns(RuntimeWarning, match="without a sandbox") as warned:
         pool = CodePool(2, seconds=20, unsandboxed=True)
     assert len(warned) == 1
-    rows = [CASES[0], CASES[2], CASES[12]]
+    rows = [CASES[0], CASES[2], CASES[4]]
     verdicts = pool.check([(tests, fenced(program)) for tests, program, *_ in rows])
     assert [v.correct for v in verdicts] == [True, False, True]
     assert pool.sandbox.startswith("unsandboxed, Python 3")

@@ -9,7 +9,15 @@ import shutil
 from collections.abc import Callable
 from typing import NamedTuple
 
-from respo.rewards.code.layout import SPARE, UNPRIVILEGED, Layout, host_python, system_layout
+from respo.rewards.code.layout import (
+    PACKAGES,
+    SPARE,
+    UNPRIVILEGED,
+    Layout,
+    host_python,
+    numpy_folders,
+    system_layout,
+)
 from respo.rewards.code.start import python_command
 
 TEMPORARY_BYTES = 64 << 20  # the size of /tmp, and of the largest file
@@ -35,17 +43,19 @@ def _bubblewrap() -> list[str]:
     ]
     for path in layout.binds:
         command += ["--ro-bind", path, path]
+    for source, path in layout.packages:
+        command += ["--ro-bind", source, path]
     for device in layout.devices:
         command += ["--dev-bind", device, device]
     for target, path in layout.links:
         command += ["--symlink", target, path]
-    return [*command, "--remount-ro", "/", "--", *python_command(layout.python)]
+    return [*command, "--remount-ro", "/", "--", *python_command(layout.python, PACKAGES)]
 
 
 def _namespaces() -> list[str]:
     layout = system_layout()
     mounts = {
-        "binds": layout.binds,
+        "binds": [*((path, path) for path in layout.binds), *layout.packages],
         "devices": layout.devices,
         "links": layout.links,
         "temporary_bytes": TEMPORARY_BYTES,
@@ -55,12 +65,12 @@ def _namespaces() -> list[str]:
         _find("unshare"),
         *("--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"),
         *("--net", "--ipc", "--uts", "--cgroup", "--"),
-        *python_command(layout.python, mounts),
+        *python_command(layout.python, PACKAGES, mounts),
     ]
 
 
 def _nothing() -> list[str]:
-    return python_command(host_python())
+    return python_command(host_python(), next((str(f.parent) for f in numpy_folders()), None))
 
 
 def _drop(layout: Layout) -> list[str]:

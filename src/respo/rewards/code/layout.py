@@ -1,5 +1,6 @@
-"""What a sandbox sees of the host: an interpreter, its standard library and what they need."""
+"""What a sandbox sees of the host: an interpreter, its standard library, numpy, what they need."""
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import NamedTuple
 
 # For no more than the interpreter's folder, in a mount namespace of our own.
 SPARE = "/mnt"
+PACKAGES = "/packages"  # in the sandbox
 UNPRIVILEGED = 65534  # the user and group of programs, if we are root: `nobody`
 
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -21,6 +23,9 @@ class Layout(NamedTuple):
     python: str  # where it is in the sandbox, and for who starts it
     hidden: str | None  # the interpreter's folder, if it has to be mounted at `SPARE` first
     binds: list[str]  # read-only, where they are on the host
+    packages: list[
+        tuple[str, str]
+    ]  # read-only: where they are on the host, and where in `PACKAGES`
     devices: list[str]
     links: list[tuple[str, str]]  # target, path
 
@@ -57,9 +62,24 @@ def system_layout() -> Layout:
         str(place / Path(host_python()).relative_to(prefix)),
         str(prefix) if hidden else None,
         binds,
+        [(str(folder), f"{PACKAGES}/{folder.name}") for folder in numpy_folders()],
         [f"/dev/{name}" for name in _DEVICES],
         [*links, *streams, ("/proc/self/fd", "/dev/fd")],
     )
+
+
+def numpy_folders() -> list[Path]:
+    """Return the folders of this environment's numpy and of its libraries.
+
+    There are none if it has no numpy, or if we are root and others cannot enter its folder.
+    """
+    found = importlib.util.find_spec("numpy")
+    if found is None or found.origin is None:
+        return []
+    package = Path(found.origin).parent.resolve()
+    if os.geteuid() == 0 and not _open_to_all(package):
+        return []
+    return [folder for folder in (package, package.with_name("numpy.libs")) if folder.is_dir()]
 
 
 def _open_to_all(folder: Path) -> bool:

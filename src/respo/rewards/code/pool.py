@@ -7,12 +7,14 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from importlib.metadata import version
 from types import TracebackType
 
 from respo.rewards.code.compare import same_output, same_value
 from respo.rewards.code.find import find_sandbox
 from respo.rewards.code.inside.runner import Task
 from respo.rewards.code.kinds import TEMPORARY_BYTES, UNSANDBOXED, Kind
+from respo.rewards.code.layout import numpy_folders
 from respo.rewards.code.problem import Problem, read_problem
 from respo.rewards.code.process import SandboxProcess
 from respo.rewards.code.program import last_program
@@ -66,12 +68,13 @@ class CodePool:
 
     @property
     def sandbox(self) -> str:
-        """The kind of sandbox and the Python that programs run on, for the record.
+        """The kind of sandbox, and the Python and numpy that programs have, for the record.
 
         Raises:
             WorkerError: as `check`.
         """
-        return f"{self._kind().name}, Python {sys.version.split()[0]}"
+        numpy = f"numpy {version('numpy')}" if numpy_folders() else "no numpy"
+        return f"{self._kind().name}, Python {sys.version.split()[0]}, {numpy}"
 
     def check(
         self, pairs: Sequence[Pair], progress: Callable[[int, int], None] | None = None

@@ -18,6 +18,7 @@ _ENVIRONMENT = {
     "HOME": "/tmp",
     "LANG": "C.UTF-8",
     "PYTHONHASHSEED": "0",  # a verdict can be had again
+    "OMP_NUM_THREADS": "1",  # of numpy's libraries; more would count as processes
 }
 
 

@@ -23,16 +23,21 @@ for name, text in {modules!r}.items():
 """
 
 
-def python_command(python: str, mounts: dict[str, Any] | None = None) -> list[str]:
+def python_command(
+    python: str, packages: str | None, mounts: dict[str, Any] | None = None
+) -> list[str]:
     """Return the command for the runner.
 
     Args:
         python: the interpreter.
+        packages: a folder to import from besides the standard library.
         mounts: arguments of `respo.rewards.code.inside.mounts.enter`, to be called first.
     """
     lines = [_boot()]
     if mounts is not None:
         lines.append(f"from {_PACKAGE}.mounts import enter; enter(**{mounts!r})")
+    if packages is not None:
+        lines.append(f"sys.path.append({packages!r})")
     lines.append(f"from {_PACKAGE}.runner import main; main()")
     return [python, "-S", "-s", "-B", "-c", "\n".join(lines)]
 

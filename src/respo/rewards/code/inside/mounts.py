@@ -21,13 +21,16 @@ _TEMPORARY_FILES = 4096
 
 
 def enter(
-    binds: list[str], devices: list[str], links: list[tuple[str, str]], temporary_bytes: int
+    binds: list[tuple[str, str]],
+    devices: list[str],
+    links: list[tuple[str, str]],
+    temporary_bytes: int,
 ) -> None:
     """Leave the file system of the host for one that has only this.
 
     Args:
-        binds: folders and files of the host, to be seen at the same place, read-only.
-        devices: files of the host likewise, to be used.
+        binds: folders and files of the host, and where they are to be seen, read-only.
+        devices: files of the host, to be used where they are.
         links: symbolic links, ``(target, path)``.
         temporary_bytes: size of `/tmp`, the only place to write to.
     """
@@ -36,15 +39,15 @@ def enter(
     os.mkdir("/tmp" + _OLD)
     call("pivot_root", b"/tmp", b"/tmp" + _OLD.encode())
     os.chdir("/")
-    for path in (*binds, *devices):
-        _bind(path)
+    for source, path in (*binds, *zip(devices, devices, strict=True)):
+        _bind(source, path)
     for target, path in links:
         os.symlink(target, path)
     os.mkdir("/proc")
     _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
     with open("/proc/sys/user/max_user_namespaces", "w") as file:
         file.write("0")
-    for path in (*binds, "/proc"):
+    for path in (*(path for _, path in binds), "/proc"):
         _make_read_only(path)
     os.mkdir("/tmp")
     options = f"size={temporary_bytes},nr_inodes={_TEMPORARY_FILES},mode=1777"
@@ -62,13 +65,13 @@ def _mount(
     call("mount", *texts[:3], ctypes.c_ulong(flags), texts[3])
 
 
-def _bind(path: str) -> None:
-    if os.path.isdir(_OLD + path):
+def _bind(source: str, path: str) -> None:
+    if os.path.isdir(_OLD + source):
         os.makedirs(path, exist_ok=True)
     else:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
-    _mount(_OLD + path, path, None, _BIND | _REC)
+    _mount(_OLD + source, path, None, _BIND | _REC)
 
 
 def _make_read_only(folder: str) -> None:
