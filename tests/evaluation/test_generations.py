@@ -79,6 +79,12 @@ def test_samples_are_numbered_in_order(tmp_path: Path) -> None:
     ]
 
 
+def test_blank_lines_are_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    path.write_bytes(b"\n" + GOOD + b"\n \n\r\n" + GOOD + b"\n\n")
+    assert [(g.problem_id, g.sample) for g in Generations(path)] == [("p", 0), ("p", 1)]
+
+
 def test_odd_characters(tmp_path: Path) -> None:
     """A line separator inside a text ends no line; half a surrogate pair becomes a ?."""
     path = tmp_path / "g.jsonl"
@@ -124,6 +130,15 @@ def test_odd_characters(tmp_path: Path) -> None:
         ([ROW, {**ROW, "sample": 1}], "line 2: column 'sample' is filled, but not in the rows"),
         ([ROW, {**ROW, "answer": "4"}], "line 2: answer '4' contradicts an earlier row"),
         ([ROW, [ROW]], "line 2 is not a JSON object"),
+        (
+            [ROW, {**ROW, "problem_id": "\ud800"}],
+            r"line 2: column 'problem_id' holds half of a surrogate pair, '\\ud800'; mend",
+        ),
+        ([{**ROW, "answer": "\ud800"}], "line 1: column 'answer' holds half of a surrogate"),
+        (
+            [{"problem": "\ud800", "answer": "3", "response": "r"}],
+            "line 1: column 'problem' holds half of a surrogate",
+        ),
     ],
 )
 def test_bad_rows(tmp_path: Path, rows: list, message: str) -> None:
@@ -143,7 +158,6 @@ GOOD = json.dumps(ROW).encode()
         (b"", "holds no responses"),
         (b"\xef\xbb\xbf" + GOOD, "line 1 begins with a byte-order mark"),
         (GOOD + b"\n{\n" + GOOD, "line 2 is not JSON"),
-        (GOOD + b"\n\n" + GOOD, "line 2 is not JSON"),
         (GOOD[:-4], "line 1 is not JSON"),
         (b"\xff\xfe{}", "line 1 is not JSON"),
         (b"[" * 100_000, "line 1 is not JSON"),

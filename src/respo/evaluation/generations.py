@@ -100,8 +100,8 @@ def _json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 raise UserError(
                     f"{where} begins with a byte-order mark; save the file as UTF-8 without one"
                 )
-            if not line.strip() and not line.endswith(b"\n"):
-                return  # what follows the last line break
+            if not line.strip():
+                continue
             try:
                 row = json.loads(line.decode())
             except (
@@ -206,7 +206,7 @@ class _Reader:
         if self.form == "response":
             yield (
                 _optional(where, row, "sample", int),
-                _text(where, row, "response"),
+                _response(where, row, "response"),
                 _optional(where, row, "response_tokens", int),
                 _optional(where, row, "truncated", bool),
             )
@@ -223,13 +223,29 @@ class _Reader:
             }
             yield (
                 None,
-                _text(f"{where}, response {index + 1}", single, "responses"),
+                _response(f"{where}, response {index + 1}", single, "responses"),
                 _optional(where, single, "response_tokens", int),
                 _optional(where, single, "truncated", bool),
             )
 
 
+def _response(where: str, row: dict[str, Any], name: str) -> str:
+    # JSON can carry halves of surrogate pairs, which no UTF-8 file can hold.
+    return _any_text(where, row, name, False).encode("utf-8", "replace").decode()
+
+
 def _text(where: str, row: dict[str, Any], name: str, or_number: bool = False) -> str:
+    text = _any_text(where, row, name, or_number)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # with another in its place two names could become one
+        raise UserError(
+            f"{where}: column {name!r} holds half of a surrogate pair, {text!a:.50}; mend the row"
+        ) from None
+    return text
+
+
+def _any_text(where: str, row: dict[str, Any], name: str, or_number: bool) -> str:
     if row.get(name) is None:
         raise UserError(f"{where}: column {name!r} is {'empty' if name in row else 'missing'}")
     value = row[name]
@@ -237,8 +253,7 @@ def _text(where: str, row: dict[str, Any], name: str, or_number: bool = False) -
         return str(value)
     if not isinstance(value, str):
         raise UserError(f"{where}: column {name!r} must hold text, not {value!r:.50}")
-    # JSON can carry halves of surrogate pairs, which no UTF-8 file can hold.
-    return value.encode("utf-8", "replace").decode()
+    return value
 
 
 def _optional(where: str, row: dict[str, Any], name: str, kind: type) -> Any:
