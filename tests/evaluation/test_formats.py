@@ -153,3 +153,26 @@ def test_our_own_columns_come_first(tmp_path: Path) -> None:
     row = {"doc_id": 1, "target": "x", "resps": [], "id": "a", "answer": "7", "response": "8"}
     (generation,) = Generations(jsonl(tmp_path, row))
     assert (generation.problem_id, generation.answer, generation.claimed) == ("a", "7", None)
+
+
+def test_gold_answers_that_are_numbers_or_lists_of_one(tmp_path: Path) -> None:
+    golds: list[object] = [7.0, 0.25, 1e-7, ["7"], [7.5], [7], True, [["7"]], ["7", "8"], "NaN"]
+    values = ["7", "0.25", "0.0000001", "7", "7.5", "7", *[None] * 3, "NaN"]
+    for gold, expected in zip(golds, values, strict=True):
+        for row in (harness(0, gold, "7"), verl("How many?", "7", gts=gold)):
+            generations = Generations(jsonl(tmp_path, row))
+            if expected is None:
+                with pytest.raises(UserError, match="column 'answer' must hold text, not"):
+                    list(generations)
+            else:
+                assert [g.answer for g in generations] == [expected]
+
+
+def test_verl_dump_beside_keys_of_a_reward_function(tmp_path: Path) -> None:
+    """Its dictionary's keys become columns of the dump, whatever their names are."""
+    path = jsonl(tmp_path, verl("How many?", "7", answer="x", pred="7", score=1.0))
+    (generation,) = Generations(path)
+    assert (generation.problem_id, generation.answer, generation.claimed) == ("0", "7", True)
+    row = verl("How many?", "7", answer="x")
+    del row["score"]
+    assert [g.claimed for g in Generations(jsonl(tmp_path, row))] == [None]

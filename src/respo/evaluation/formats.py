@@ -9,12 +9,16 @@
       only names the problem. The output has no special tokens, and is taken as it stands.
   verl, Parquet of main_generation: prompt, responses, reward_model.ground_truth.
 
+A gold answer may be a number or a list of one.
+
 The first two say themselves which responses are correct: where acc is true or, without acc, score
 positive; where the first metric of a document with a single response is 1. `score` counts how often
 its verdict differs.
 """
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from respo.cli import UserError
@@ -46,6 +50,8 @@ def translated(rows: Iterator[tuple[str, Row]]) -> Iterator[tuple[str, Row, bool
 
 def _translator(columns: set[str]) -> Callable[[str, Row], Translation] | None:
     """Return None for our own columns, and for those that nobody knows."""
+    if {"input", "output", "gts"} <= columns:  # beside what a reward function adds to them
+        return _verl_dump
     if "answer" in columns:
         return None
     if {"doc_id", "target", "resps"} <= columns:
@@ -68,7 +74,7 @@ def _harness(where: str, row: Row) -> Translation:
             f"{where}: column 'resps' does not hold the responses to one request; only tasks that "
             f"generate text (output_type generate_until) can be scored"
         )
-    target = row["target"]
+    target = _gold(row["target"])
     if isinstance(target, str):
         target = target.rpartition("####")[2].strip()
         target = boxed_answer(target) or target
@@ -85,9 +91,10 @@ def _verl_dump(where: str, row: Row) -> Translation:
             f"{where}: column 'gts', the gold answer, is missing: an older verl leaves it out; add "
             f"it, or write columns problem, answer and response"
         )
-    verdict = row["acc"] if isinstance(row.get("acc"), int | float) else row["score"]
+    verdict = row["acc"] if isinstance(row.get("acc"), int | float) else row.get("score")
     correct = verdict > 0 if isinstance(verdict, int | float) else None
-    return {"problem": row["input"], "answer": row["gts"], "response": row["output"]}, correct
+    gold = _gold(row["gts"])
+    return {"problem": row["input"], "answer": gold, "response": row["output"]}, correct
 
 
 def _verl_generation(where: str, row: Row) -> Translation:
@@ -95,4 +102,13 @@ def _verl_generation(where: str, row: Row) -> Translation:
     gold = reward.get("ground_truth") if isinstance(reward, dict) else None
     if isinstance(prompt, list):
         prompt = "\n".join(str(message.get("content")) for message in prompt)
-    return {"problem": prompt, "answer": gold, "responses": row["responses"]}, None
+    return {"problem": prompt, "answer": _gold(gold), "responses": row["responses"]}, None
+
+
+def _gold(value: Any) -> Any:
+    """Take a list of one for what it holds, and write a number without an exponent."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, float) and isfinite(value):
+        return str(int(value)) if value.is_integer() else f"{Decimal(repr(value)):f}"
+    return value
