@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from respo.cli import UserError
 
 METADATA_KEY = b"respo"
+ANEW = "Delete it and start again"
 BATCH_ROWS = 64  # held at a time by those who need not hold a whole file
 
 
@@ -151,14 +152,19 @@ def write_parquet_rows(
     return count
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+def read_parquet(path: Path, columns: Sequence[str] | None = None, remedy: str = ANEW) -> pa.Table:
     """Read a table, ``columns`` of it when given.
+
+    Args:
+        path: the file.
+        columns: those to read; default all.
+        remedy: what to do where it is damaged or no Parquet file.
 
     Raises:
         UserError: the file is missing, damaged, lacks a column or has a broken provenance; the text
             says which.
     """
-    with _open_parquet(path) as file:
+    with _open_parquet(path, remedy) as file:
         _check_columns(path, file, columns or ())
         table = file.read(columns=columns)
         table.validate(full=True)
@@ -219,7 +225,7 @@ def parquet_made_from(path: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
+def _open_parquet(path: Path, remedy: str = ANEW) -> Iterator[pq.ParquetFile]:
     try:
         # A buffer: or a whole column of a row group would be in memory.
         with pq.ParquetFile(
@@ -231,11 +237,9 @@ def _open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
         raise UserError(f"{path}: no such file") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
-        raise UserError(
-            f"{path}: not a readable Parquet file ({reason}). Delete it and start again."
-        ) from None
+        raise UserError(f"{path}: not a readable Parquet file ({reason}). {remedy}.") from None
     except ValueError as error:
-        raise UserError(f"{path}: {error}. Delete it and start again.") from None
+        raise UserError(f"{path}: {error}. {remedy}.") from None
 
 
 def made_from(table: pa.Table) -> dict[str, Any]:

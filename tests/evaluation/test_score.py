@@ -11,6 +11,7 @@ import pytest
 
 from respo.evaluation.score import _Progress, _summary, main
 from respo.files import made_from, read_parquet, sha256_of, write_parquet
+from respo.statistics.scores import read_scores
 
 SHARED = Path(os.environ.get("RESPO_SHARED", Path(__file__).parents[3] / "shared"))
 
@@ -197,6 +198,57 @@ def test_bad_options(
     assert f"argument {option}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("verifier", "option", "fitting"),
+    [
+        ("strict_box", ["--timeout", "3"], "math_verify or code"),
+        ("choice", ["--memory-mb", "512"], "math_verify or code"),
+        ("math_verify", ["--tests", "none"], "code"),
+        ("strict_box", ["--unsandboxed"], "code"),
+    ],
+)
+def test_options_of_other_verifiers(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    verifier: str,
+    option: list[str],
+    fitting: str,
+) -> None:
+    files = ("--generations", "g.jsonl", "--out", "s.jsonl")
+    with pytest.raises(SystemExit) as caught:
+        score(monkeypatch, *files, "--verifier", verifier, *option)
+    assert caught.value.code == 2
+    assert f"argument {option[0]}: only with --verifier {fitting}\n" in capsys.readouterr().err
+
+
+def test_majority_of_letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The vote counts letters, whatever stands around them and in boxes: B twice, A once."""
+    texts = [r"\boxed{\text{(B)}}", "The answer is B.", r"\boxed{A}", "No idea."]
+    rows = [{"id": 1, "answer": "(b)", "response": text} for text in texts]
+    source, out = write(tmp_path / "g.jsonl", rows), tmp_path / "s.parquet"
+    # The pipeline gives --workers to each verifier.
+    files = ("--generations", source, "--out", out)
+    score(monkeypatch, *files, "--verifier", "choice", "--workers", 2)
+    table = read_parquet(out)
+    assert table["boxed"].to_pylist() == ["B", "B", "A", None]
+    assert table["answer"].to_pylist() == ["B"] * 4
+    scores = read_scores(out)
+    assert scores.majority_P is not None
+    assert (scores.correct_P.tolist(), scores.majority_P.tolist()) == ([2], [True])
+
+
+def test_a_gold_answer_that_is_no_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"id": n, "answer": answer, "response": "B"} for n, answer in enumerate(["A.", "2"])]
+    source, out = write(tmp_path / "g.jsonl", rows), tmp_path / "s.parquet"
+    with pytest.raises(SystemExit) as caught:
+        score(monkeypatch, "--generations", source, "--out", out, "--verifier", "choice")
+    assert caught.value.code == (
+        f"error: {source}: line 2: column 'answer' is '2'; with --verifier choice it must hold the "
+        "letter of the right option, A to J: write that, or choose another verifier"
+    )
+    assert not out.exists()
+
+
 def test_missing_math_verify_is_one_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,9 +331,9 @@ def test_a_killed_job_leaves_no_scores(tmp_path: Path) -> None:
         "from respo.evaluation import score\n"
         "score.BATCH_RESPONSES = 1\n"
         "rows = score._rows\n"
-        "def dies_at_the_third(batch, verdicts):\n"
+        "def dies_at_the_third(batch, *rest):\n"
         "    if batch[0].problem_id == 'three': os.kill(os.getpid(), 9)\n"
-        "    return rows(batch, verdicts)\n"
+        "    return rows(batch, *rest)\n"
         "score._rows = dies_at_the_third\n"
         f"sys.argv = ['score', '--generations', {str(source)!r}, '--out', {str(out)!r},"
         " '--verifier', 'strict_box']\n"

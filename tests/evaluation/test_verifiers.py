@@ -14,7 +14,7 @@ from respo.cli import UserError
 from respo.evaluation import verifiers
 from respo.evaluation.generations import Generation
 from respo.evaluation.score import main
-from respo.evaluation.verifiers import Options, _Once, open_verifier
+from respo.evaluation.verifiers import Options, _Once, gold_for, open_verifier
 from respo.files import made_from, read_parquet
 from respo.rewards.workers import Pair, Verdict, WorkerError
 
@@ -44,6 +44,25 @@ def test_choice() -> None:
     ]
     assert verifier.version == verifier.environment["respo"]
     assert verifier.limits == {}
+
+
+@pytest.mark.parametrize("answer", ["B", "b", "(B)", "[b]", "B.", "B)", " (b). ", "B:"])
+def test_gold_letters(answer: str) -> None:
+    gold = gold_for("choice", Options())
+    assert gold is not None
+    assert gold("p", answer) == "B"
+
+
+@pytest.mark.parametrize("answer", ["K", "2", "AB", "A or B", "Paris", "", "()", "A.B", None])
+def test_gold_answers_that_are_no_letters(answer: str | None) -> None:
+    gold = gold_for("choice", Options())
+    assert gold is not None
+    with pytest.raises(ValueError, match=r"column 'answer' is .*must hold the letter of the right"):
+        gold("p", answer)
+
+
+def test_other_gold_answers_are_texts() -> None:
+    assert gold_for("math_verify", Options()) is gold_for("strict_box", Options()) is None
 
 
 TESTS = {name: json.dumps({"function": None, "tests": [{"input": name}]}) for name in "abc"}
@@ -136,7 +155,34 @@ def test_code_from_the_command_line(problems: Path, monkeypatch: pytest.MonkeyPa
     assert StandIn.given == (None, True, {})
 
 
+def test_programs_by_the_ids_of_their_problems(
+    problems: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without answers the tests are those of the id; an answer that is there decides."""
+    source, out = problems.with_name("g.jsonl"), problems.with_name("s.parquet")
+    command = ["score", "--generations", str(source), "--out", str(out), "--verifier", "code"]
+    monkeypatch.setattr(sys, "argv", [*command, "--tests", str(problems)])
+    rows: list[dict[str, str]] = [
+        {"problem_id": "b", "response": "b"},
+        {"problem_id": "a", "response": "b"},
+        {"problem_id": "mine", "response": "c", "answer": ANSWERS["c"]},
+    ]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    main()
+    table = read_parquet(out)
+    assert table["correct"].to_pylist() == [True, False, True]
+    assert table["answer"].to_pylist() == [ANSWERS[name] for name in "bac"]
+    source.write_text(json.dumps({"id": "x", "response": "b"}))
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert str(caught.value.code).startswith(
+        f"error: {source}: line 1: {problems} has no problem 'x'; write an id of that file into "
+    )
+
+
 def test_code_needs_tests() -> None:
+    with pytest.raises(UserError, match=r"--tests: is missing; .*held_out"):
+        gold_for("code", Options())
     with (
         pytest.raises(UserError, match=r"--tests: is missing; .*held_out"),
         open_verifier("code", Options()),
@@ -159,6 +205,20 @@ def test_tests_that_are_not_those_of_the_answer(problems: Path) -> None:
         open_verifier("code", Options(tests=problems)) as verifier,
     ):
         verifier.check([generation(ANSWERS["b"], "?")], nothing)
+
+
+def test_a_file_of_tests_that_is_no_parquet(tmp_path: Path) -> None:
+    """Nobody is told to delete a file of his own."""
+    path = tmp_path / "p.jsonl"
+    path.write_text("{}")
+    for use in (gold_for, lambda *given: open_verifier(*given).__enter__()):
+        with pytest.raises(UserError) as caught:
+            use("code", Options(tests=path))
+        assert str(caught.value).startswith(f"{path}: not a readable Parquet file (")
+        assert str(caught.value).endswith(
+            "). Give the Parquet file results/STUDY/data/held_out/NAME.parquet, which `snakemake "
+            "results/STUDY/data/held_out/NAME.parquet --config study=STUDY` makes."
+        )
 
 
 def test_a_file_without_tests(tmp_path: Path) -> None:

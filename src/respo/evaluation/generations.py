@@ -2,7 +2,9 @@
 
 Parquet (.parquet) or JSON lines (.jsonl), one row per response or one row per problem, columns:
 
-  answer              gold answer
+  answer              gold answer; with the verifier 'choice' a letter from A to J, as B, b, (B) or
+                      B.; with 'code' it may be left out, and is then that of the row of --tests
+                      whose id is problem_id
   response            text of the response, or
   responses           list of the texts of all responses to the problem
   problem_id or id    name of the problem, or
@@ -19,7 +21,7 @@ Other columns are ignored. Files of lm-evaluation-harness and verl are read as t
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +35,9 @@ COLUMNS = (
     *("problem_id", "id", "problem", "prompt", "sample", "answer", "response", "responses"),
     *("response_tokens", "truncated"),
 )
+# From the name of a problem and what column 'answer' holds, if anything, to the gold answer; raises
+# a ValueError whose text says what is wrong and the remedy.
+Gold = Callable[[str, str | None], str]
 
 
 class Generation(NamedTuple):
@@ -62,16 +67,17 @@ class Generations:
             some are numbered; the text names file, row and column.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, gold: Gold | None = None) -> None:
+        """Open a file; ``gold`` is how a verifier reads the gold answers, by default as text."""
         if path.suffix not in FORMATS:
             raise UserError(f"{path}: the name must end in {' or '.join(FORMATS)}")
-        self.path = path
+        self.path, self.gold = path, gold
         self.made_from = parquet_made_from(path) if path.suffix == ".parquet" else {}
 
     def __iter__(self) -> Iterator[Generation]:
         reader = None
         for where, row, claimed in translated(self._rows()):
-            reader = reader or _Reader(self.path, columns=list(row))
+            reader = reader or _Reader(self.path, list(row), self.gold)
             yield from reader.read(where, row, claimed)
         if not reader:
             raise UserError(f"{self.path}: holds no responses")
@@ -144,6 +150,7 @@ class _Reader:
 
     path: Path
     columns: list[str]
+    gold: Gold | None
     names: dict[bytes, str] = field(default_factory=dict)  # hash of a problem's text -> its name
     golds: dict[str, str] = field(default_factory=dict)
     seen: dict[str, _Seen] = field(default_factory=dict)
@@ -169,9 +176,7 @@ class _Reader:
 
     def read(self, where: str, row: dict[str, Any], claimed: bool | None) -> Iterator[Generation]:
         problem = self._problem(where, row)
-        answer = _text(where, row, "answer", or_number=True)
-        if not answer:
-            raise UserError(f"{where}: column 'answer' is empty")
+        answer = self._answer(where, row, problem)
         if self.golds.setdefault(problem, answer) != answer:
             raise UserError(
                 f"{where}: answer {answer!r} contradicts an earlier row, where problem {problem!r} "
@@ -198,6 +203,19 @@ class _Reader:
         text = _text(where, row, self.text)
         key = hashlib.blake2b(text.encode(), digest_size=16).digest()
         return self.names.setdefault(key, str(len(self.names)))
+
+    def _answer(self, where: str, row: dict[str, Any], problem: str) -> str:
+        answer = None
+        if self.gold is None or row.get("answer") is not None:
+            answer = _text(where, row, "answer", or_number=True)
+            if not answer:
+                raise UserError(f"{where}: column 'answer' is empty")
+            if self.gold is None:
+                return answer
+        try:
+            return self.gold(problem, answer)
+        except ValueError as error:
+            raise UserError(f"{where}: {error}") from None
 
     def _samples(
         self, where: str, row: dict[str, Any]

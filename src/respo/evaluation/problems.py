@@ -6,6 +6,12 @@ from respo.cli import UserError
 from respo.evaluation.engines import Engine
 from respo.files import read_parquet
 
+# Where a file that somebody names comes from.
+HELD_OUT = "results/STUDY/data/held_out/NAME.parquet"
+REMEDY = (
+    f"Give the Parquet file {HELD_OUT}, which `snakemake {HELD_OUT} --config study=STUDY` makes"
+)
+
 
 def read_problems(path: Path) -> list[dict[str, str]]:
     """Read the rows of a benchmark.
@@ -13,7 +19,7 @@ def read_problems(path: Path) -> list[dict[str, str]]:
     Raises:
         UserError: the file is damaged or empty, a value is missing or an id stands twice.
     """
-    table = read_parquet(path, ["id", "prompt", "answer"])
+    table = read_parquet(path, ["id", "prompt", "answer"], REMEDY)
     problems = table.to_pylist()
     if not problems:
         raise UserError(f"{path}: there are no problems in it; make it anew")

@@ -8,8 +8,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from respo.cli import UserError
-from respo.evaluation.generations import Generation
+from respo.evaluation.generations import Generation, Gold
+from respo.evaluation.problems import HELD_OUT, REMEDY
 from respo.files import read_parquet
+
+
+def gold_of(path: Path) -> Gold:
+    """Return what finds the answer of a problem by its id, where a row of responses has none.
+
+    Raises:
+        UserError: the file is missing, damaged or lacks a column.
+    """
+    table = read_parquet(path, ["id", "answer"], REMEDY)
+    answers = dict(zip(table["id"].to_pylist(), table["answer"].to_pylist(), strict=True))
+
+    def gold(problem: str, answer: str | None) -> str:
+        if answer is None and problem not in answers:
+            raise ValueError(
+                f"{path} has no problem {problem!r}; write an id of that file into column "
+                "'problem_id', or give the file that the responses are to"
+            )
+        return answers[problem] if answer is None else answer
+
+    return gold
 
 
 class ProgramTests:
@@ -23,13 +44,13 @@ class ProgramTests:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        answers = read_parquet(path, ["answer"])["answer"].to_pylist()
+        answers = read_parquet(path, ["answer"], REMEDY)["answer"].to_pylist()
         self._file = pq.ParquetFile(path)
         if "tests" not in self._file.schema_arrow.names:
             self._file.close()
             raise UserError(
                 f"{path}: column 'tests' is missing; --tests takes the problems of a code "
-                "benchmark, such as data/held_out/livecodebench-v6.parquet"
+                f"benchmark, {HELD_OUT}"
             )
         metadata = self._file.metadata
         places = (
@@ -57,12 +78,12 @@ class ProgramTests:
         except (pa.ArrowException, OSError) as error:
             reason = " ".join(str(error).split())
             raise UserError(
-                f"{self.path}: not a readable Parquet file ({reason}). Delete it and start again."
+                f"{self.path}: not a readable Parquet file ({reason}). {REMEDY}."
             ) from None
         if tests is None or sha256(tests.encode()).hexdigest() != answer:
             raise UserError(
                 f"{self.path}: problem {problem!r}: column 'answer' is not the sha256 of column "
-                "'tests'. Delete the file and start again."
+                f"'tests'. {REMEDY}."
             )
         return tests
 

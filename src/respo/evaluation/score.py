@@ -5,10 +5,16 @@ Reads the generations of this project or of any other one:
 {columns}
 
 Writes one row per response, in the order of the input: problem_id, sample, correct, extracted (what
-was taken for the answer, cut to 300 characters), boxed (the last box in the last 100 characters,
-for the majority vote; not with the verifier 'code'), status (ok, unparsed, timeout, failed),
-response_tokens, truncated, answer. A response whose status is not ok counts as wrong. A Parquet
-file also says what it was made from: verifier and version, hash of the generations, packages.
+was taken for the answer, cut to 300 characters), boxed (what the majority vote counts: the last box
+in the last 100 characters, with the verifier 'choice' the letter; not with 'code'), status (ok,
+unparsed, timeout, failed), response_tokens, truncated, answer. A response whose status is not ok
+counts as wrong. A Parquet file also says what it was made from: verifier and version, hash of the
+generations, packages.
+
+Programs of your own: rows of problem_id and response, and the problems with their tests,
+
+  python -m respo.evaluation.score --verifier code --tests {held_out} \\
+      --generations FILE.jsonl --out scores.parquet
 
 The file is read through once before the work, so that an error in it is found at once, and then in
 batches: the memory does not depend on the number of responses.
@@ -31,7 +37,15 @@ import pyarrow as pa
 from respo.cli import UserError, command
 from respo.evaluation import generations as reading
 from respo.evaluation.generations import FORMATS, Generation, Generations
-from respo.evaluation.verifiers import VERIFIERS, Options, Verifier, open_verifier
+from respo.evaluation.problems import HELD_OUT
+from respo.evaluation.verifiers import (
+    OPTIONS,
+    VERIFIERS,
+    Options,
+    Verifier,
+    gold_for,
+    open_verifier,
+)
 from respo.files import atomic_path, parquet_writer, sha256_of
 from respo.rewards import boxed_answer
 from respo.rewards.workers import MEMORY_MB, SECONDS, Verdict
@@ -63,11 +77,11 @@ def main() -> None:
     options = _parse()
     start = time.monotonic()
     _check_output(options.out, options.generations)
-    generations = Generations(options.generations)
-    total = sum(1 for _ in generations)  # whatever is wrong with the file is found here
     settings = Options(
         options.workers, options.timeout, options.memory_mb, options.tests, options.unsandboxed
     )
+    generations = Generations(options.generations, gold_for(options.verifier, settings))
+    total = sum(1 for _ in generations)  # whatever is wrong with the file is found here
     count: Counter[str] = Counter()
     with open_verifier(options.verifier, settings) as verifier:
         made_from = _made_from(options, generations, verifier)
@@ -76,7 +90,7 @@ def main() -> None:
             progress = _Progress(total)
             for batch in _batches(generations):
                 verdicts = verifier.check(batch, progress)
-                write(_rows(batch, verdicts))
+                write(_rows(batch, verdicts, options.verifier))
                 count += _counts(batch, verdicts)
                 progress.before += len(batch)
     print(_summary(total, count, time.monotonic() - start))
@@ -107,12 +121,16 @@ def _batches(generations: Generations) -> Iterator[list[Generation]]:
         yield batch
 
 
-def _rows(generations: Sequence[Generation], verdicts: Sequence[Verdict]) -> list[Row]:
+def _rows(
+    generations: Sequence[Generation], verdicts: Sequence[Verdict], verifier: str
+) -> list[Row]:
     return [
         {
             **generation._asdict(),
             **verdict._asdict(),
-            "boxed": boxed_answer(generation.response),
+            "boxed": verdict.extracted
+            if verifier == "choice"
+            else boxed_answer(generation.response),
         }
         for generation, verdict in zip(generations, verdicts, strict=True)
     ]
@@ -197,7 +215,7 @@ def _parse() -> argparse.Namespace:
     columns = reading.__doc__.split("\n\n", 1)[1].strip()
     parser = argparse.ArgumentParser(
         prog="python -m respo.evaluation.score",
-        description=__doc__.replace("{columns}", columns),
+        description=__doc__.replace("{columns}", columns).replace("{held_out}", HELD_OUT),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--generations", type=Path, required=True, help=".parquet or .jsonl")
@@ -208,9 +226,12 @@ def _parse() -> argparse.Namespace:
         default="math_verify",
         help="; ".join(f"{name}: {meaning}" for name, meaning in VERIFIERS.items()),
     )
-    workers = parser.add_argument_group("options of math_verify and code")
-    add = workers.add_argument
-    add("--workers", type=_at_least(int, 1), help="processes (default: one per processor)")
+    parser.add_argument(
+        "--workers",
+        type=_at_least(int, 1),
+        help="processes of math_verify and code (default: one per processor); others need none",
+    )
+    add = parser.add_argument_group("options of math_verify and code").add_argument
     add(
         "--timeout",
         type=_at_least(float, 0.1),
@@ -224,13 +245,18 @@ def _parse() -> argparse.Namespace:
         help=f"limit of a process (default for math_verify {MEMORY_MB})",
     )
     code = parser.add_argument_group("options of code")
-    code.add_argument("--tests", type=Path, help="the benchmark's problems, with column 'tests'")
+    code.add_argument("--tests", type=Path, help=f"the benchmark's problems, {HELD_OUT}")
     code.add_argument(
         "--unsandboxed",
         action="store_true",
         help="run programs that a model wrote with all rights of yours",
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    for name, verifiers in OPTIONS.items():
+        if getattr(options, name) and options.verifier not in verifiers:
+            option = name.replace("_", "-")
+            parser.error(f"argument --{option}: only with --verifier {' or '.join(verifiers)}")
+    return options
 
 
 def _at_least(kind: type, least: float):

@@ -3,6 +3,7 @@
 Every verifier imports what it needs when it is chosen: the pipeline starts this hundreds of times.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from respo.cli import UserError
-from respo.evaluation.generations import Generation
-from respo.evaluation.program_tests import ProgramTests
+from respo.evaluation.generations import Generation, Gold
+from respo.evaluation.problems import HELD_OUT
+from respo.evaluation.program_tests import ProgramTests, gold_of
 from respo.files import environment
 from respo.rewards import boxed_answer
 from respo.rewards.workers import MEMORY_MB, SECONDS, Pair, Verdict, WorkerError, WorkerPool
@@ -23,6 +25,14 @@ VERIFIERS = {
     "choice": "the letter that the response chooses equals the answer",
     "code": "the program in the response passes all tests of --tests, in a sandbox",
 }
+# Those of some verifiers alone.
+OPTIONS = {
+    "timeout": ("math_verify", "code"),
+    "memory_mb": ("math_verify", "code"),
+    "tests": ("code",),
+    "unsandboxed": ("code",),
+}
+LETTER = re.compile(r"[(\[]?([A-J])[)\]]?[.:]?", re.IGNORECASE)
 REMEMBERED = 1 << 16  # verdicts; at most about 100 MB
 PROGRAMS_AT_A_TIME = 256
 TESTS_AT_A_TIME = 1 << 26  # characters
@@ -57,6 +67,37 @@ class Verifier:
     version: str
     environment: dict[str, str]
     limits: dict[str, Any] = field(default_factory=dict)
+
+
+def gold_for(name: str, options: Options) -> Gold | None:
+    """Return how a verifier reads the gold answers of a file; None: as text.
+
+    Raises:
+        UserError: the tests of programs are not there.
+    """
+    if name == "code":
+        return gold_of(_tests(options))
+    return _letter if name == "choice" else None
+
+
+def _letter(problem: str, answer: str | None) -> str:
+    found = LETTER.fullmatch((answer or "").strip())
+    if not found:
+        raise ValueError(
+            f"column 'answer' is {'missing' if answer is None else f'{answer!r:.50}'}; with "
+            "--verifier choice it must hold the letter of the right option, A to J: write that, or "
+            "choose another verifier"
+        )
+    return found[1].upper()
+
+
+def _tests(options: Options) -> Path:
+    if options.tests is None:
+        raise UserError(
+            "--tests: is missing; the verifier 'code' needs the file of the benchmark's problems, "
+            f"{HELD_OUT}"
+        )
+    return options.tests
 
 
 @contextmanager
@@ -95,15 +136,10 @@ def _math_verify(options: Options) -> Iterator[Verifier]:
 def _code(options: Options) -> Iterator[Verifier]:
     from respo.rewards.code import CodePool
 
-    if options.tests is None:
-        raise UserError(
-            "--tests: is missing; the verifier 'code' needs the file of the benchmark's problems, "
-            "such as data/held_out/livecodebench-v6.parquet"
-        )
     limits = {"seconds": options.seconds, "memory_mb": options.memory_mb}
     given = {key: value for key, value in limits.items() if value is not None}
     with (
-        ProgramTests(options.tests) as tests,
+        ProgramTests(_tests(options)) as tests,
         CodePool(options.workers, unsandboxed=options.unsandboxed, **given) as pool,
     ):
 
