@@ -239,6 +239,20 @@ def test_unsandboxed_warns_and_judges_alike() -> None:
     assert pool.check([(ADD, fenced("while True: pass"))])[0].status == "timeout"
 
 
+@pytest.mark.filterwarnings("ignore:programs that a model wrote")
+def test_unsandboxed_programs_end_with_their_time(tmp_path: Path) -> None:
+    program = (
+        f"import os, time\nopen('{tmp_path}/process', 'w').write(str(os.getpid()))\ntime.sleep(100)"
+    )
+    verdict = CodePool(1, seconds=0.2, unsandboxed=True).check([(ADD, fenced(program))])[0]
+    assert verdict.status == "timeout"
+    process = Path("/proc", (tmp_path / "process").read_text())
+    patience = time.monotonic() + 10
+    while _command(process) and time.monotonic() < patience:
+        time.sleep(0.02)
+    assert _command(process) == b""  # ended, or waiting to be taken away
+
+
 @pytest.mark.parametrize(
     "bad", [{"workers": 0}, {"seconds": 0}, {"seconds": float("inf")}, {"memory_mb": 255}]
 )

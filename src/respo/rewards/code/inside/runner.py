@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 from respo.rewards.code.inside.limits import limit
 from respo.rewards.code.inside.programs import names, run_function, run_program
 from respo.rewards.code.inside.seccomp import refuse_calls
-from respo.rewards.code.inside.system import set_dumpable
+from respo.rewards.code.inside.system import die_with_parent, set_dumpable
 
 _LOOK_SECONDS = 0.02  # how often the use of all processes is added up
 _MEMORY_ERROR = 99  # exit code
@@ -109,6 +109,7 @@ def _run(task: Task, found: dict[str, Any], text: str, writer: int) -> NoReturn:
 
 def _confine(task: Task, text: str, writer: int) -> None:
     os.setpgid(0, 0)
+    die_with_parent()  # that is the sandbox's end anyway, where there is one
     source = os.memfd_create("input")
     with open(source, "w", encoding="utf-8", errors="surrogatepass", closefd=False) as file:
         file.write("" if task.function else text)

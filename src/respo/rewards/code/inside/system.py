@@ -5,11 +5,12 @@
 
 import ctypes
 import os
+import signal
 from typing import Any
 
 _library = ctypes.CDLL(None, use_errno=True)
 
-_PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 4, 24, 38
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
 _CAPABILITY_VERSION = 0x20080522
 
 
@@ -27,6 +28,11 @@ def call(name: str, *arguments: Any) -> None:
 def prctl(option: int, argument: int, pointer: Any = None) -> None:
     """Set an attribute of this process."""
     call("prctl", option, ctypes.c_ulong(argument), pointer, None, None)
+
+
+def die_with_parent() -> None:
+    """Be killed when the process that forked this one ends."""
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def set_dumpable(dumpable: bool) -> None:
