@@ -44,7 +44,17 @@ def test_no_methods_is_the_same_as_none_named(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"baselines": []}, "only.yaml: methods: is missing"),
+        ({"baselines": []}, "only.yaml: there is nothing to do: name methods to train, or base"),
+        ({"baselines": [], "method": ["grpo"]}, "method: unknown key (did you mean 'methods'?)"),
+        (
+            {"seeds": [1], "updates": 10, "reward": "code", "models": ["qwen3-tiny"]},
+            "there are no methods: models, reward, seeds, updates. Remove it, or name methods",
+        ),
+        ({"train_data": "chain"}, "there are no methods: train_data. Remove it, or name methods"),
+        (
+            {"evaluation": STUDY["evaluation"] | {"updates": [5]}},
+            "there are no methods: evaluation.updates. Remove",
+        ),
         ({"baselines": ["deepscaler"]}, "baselines: 'deepscaler' is not a file of"),
         ({"figures": ["respo/fig1"]}, "only.yaml: figures: need methods, and there are none"),
         (
@@ -66,7 +76,7 @@ def test_nothing_trained_and_nothing_evaluated(tmp_path):
     path = config / "studies" / "tiny.yaml"
     study = yaml.safe_load(path.read_text()) | {"extra_runs": [], "baselines": []}
     path.write_text(yaml.safe_dump(study | {"methods": []}))
-    with pytest.raises(UserError, match="methods: is empty; name methods, or baselines"):
+    with pytest.raises(UserError, match="nothing to do: name methods to train, or baselines"):
         load_study(config, "tiny")
     del study["train_data"]
     path.write_text(yaml.safe_dump(study))

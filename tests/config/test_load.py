@@ -79,7 +79,7 @@ def test_a_run_knows_its_paths():
         ("methods", ["grpo", "grpo"], "methods: 'grpo' stands twice"),
         ("seeds", [1, 1], "seeds: 1 stands twice"),
         ("seeds", [-1], "seeds.0: -1 is not allowed"),
-        ("methods", [], "extra_runs: need methods, and there are none"),
+        ("methods", [], "belongs to training, and there are no methods: "),
         ("methods", ["grop"], "methods: 'grop' is not a file of"),
         ("models", ["gpt"], "models: 'gpt' is not a file of"),
         ("benchmarks", ["aime99"], "benchmarks: 'aime99' is not a file of"),

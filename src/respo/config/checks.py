@@ -4,8 +4,42 @@ from pathlib import Path
 from typing import Any
 
 from respo.cli import UserError
-from respo.config.schema import Chain, VllmModel, impossible_options, verifiers_of
+from respo.config.schema import (
+    Chain,
+    Study,
+    Training,
+    VllmModel,
+    impossible_options,
+    verifiers_of,
+)
 from respo.config.study import BASELINE, RESERVED_COLUMN, RESERVED_FOLDERS, ResolvedStudy
+
+# Keys that have no say where nothing is trained.
+OF_TRAINING = (*Training.model_fields, "models", "staleness", "seeds", "train_data")
+
+
+def check_keys(values: dict[str, Any], path: Path) -> None:
+    """Refuse a study with nothing to do, and keys of training in one that trains nothing.
+
+    Args:
+        values: the study as its file has it. A key that is none is for others to tell.
+        path: the file.
+    """
+    if values.get("methods") or not values.keys() <= Study.model_fields.keys():
+        return
+    if not values.get("baselines"):
+        raise UserError(
+            f"{path}: there is nothing to do: name methods to train, or baselines to evaluate"
+        )
+    evaluation = values.get("evaluation")
+    dead = [key for key in values if key in OF_TRAINING]
+    if isinstance(evaluation, dict) and "updates" in evaluation:
+        dead.append("evaluation.updates")
+    if dead:
+        raise UserError(
+            f"{path}: belongs to training, and there are no methods: {', '.join(dead)}. Remove it, "
+            f"or name methods"
+        )
 
 
 def check_names(resolved: ResolvedStudy, path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from respo.cli import UserError
 from respo.config.checks import (
+    check_keys,
     check_models,
     check_names,
     check_options,
@@ -62,7 +63,9 @@ def load_study(
         UserError: with all problems of the first bad file.
     """
     path = _named(_yaml_files(config / "studies"), name, "study", config / "studies")
-    study = validate(Study, read_yaml(path), path)
+    values = read_yaml(path)
+    check_keys(values, path)
+    study = validate(Study, values, path)
     named = _places(study, "methods", path)
     if own_methods and not named:
         raise UserError(f"own_methods: study {name!r} trains nothing; choose another, or leave it")

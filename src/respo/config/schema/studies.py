@@ -206,8 +206,6 @@ class Study(Training):
     def _methods_or_baselines(self) -> Self:
         if self.methods and self.train_data is None:
             raise ValueError("train_data: is missing; add the key")
-        if not self.methods and not self.baselines:
-            raise ValueError("methods: is empty; name methods, or baselines to evaluate only")
         for key in ("extra_runs", "figures"):
             if not self.methods and getattr(self, key):
                 raise ValueError(f"{key}: need methods, and there are none; remove them")
