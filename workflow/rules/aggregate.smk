@@ -55,13 +55,17 @@ for table, module in TABLE_MODULES.items():
             runtime=10,
         params:
             table=table,
-            reference=str(REFERENCE),
+            reference=lambda wildcards, input: [
+                argument
+                for path in input.reference
+                for argument in ("--reference", str(Path(path).parent))
+            ],
             study=lambda wildcards, input: Path(input.study).parent,
         message:
             "Table {params.table}"
         shell:
             "python -m respo.reporting.table {params.table:q} --study {params.study:q}"
-            " --reference {params.reference:q} 2>&1 | tee -i {log:q}"
+            " {params.reference:q} 2>&1 | tee -i {log:q}"
 
 
 for figure in study.figures:

@@ -225,6 +225,17 @@ def data_minutes(wildcards):
     return 120 if isinstance(prompts_of(wildcards), Programs) else 10
 
 
+def runs_programs(wildcards):
+    """Whether the responses to a benchmark are programs."""
+    return resolved.benchmarks[wildcards.benchmark].verifier == "code"
+
+
+def tests_of(wildcards):
+    """The problems whose tests judge the programs, none for other benchmarks."""
+    problems = f"{STUDY}/data/held_out/{wildcards.benchmark}.parquet"
+    return [problems] if runs_programs(wildcards) else []
+
+
 def model_memory(wildcards):
     """Memory of a job that holds the model, MB (on each node)."""
     return resolved.models[wildcards.model].resources.memory_mb

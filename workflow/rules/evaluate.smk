@@ -115,17 +115,6 @@ rule generate_vllm:
         " | (trap '' TERM; exec tee -ai {log:q})"
 
 
-def runs_programs(wildcards):
-    """Whether the responses to a benchmark are programs."""
-    return resolved.benchmarks[wildcards.benchmark].verifier == "code"
-
-
-def tests_of(wildcards):
-    """The problems whose tests judge the programs, none for other benchmarks."""
-    problems = f"{STUDY}/data/held_out/{wildcards.benchmark}.parquet"
-    return [problems] if runs_programs(wildcards) else []
-
-
 rule score:
     input:
         generations=f"{EVAL}/generations.parquet",
