@@ -80,6 +80,30 @@ def test_harness_without_lists_in_lists(tmp_path: Path) -> None:
     assert [g.response for g in Generations(path)] == ["It is 7."]
 
 
+@pytest.mark.parametrize("column", ["doc_id", "target", "resps"])
+def test_harness_a_later_row_lacks_a_column(tmp_path: Path, column: str) -> None:
+    row = harness(1, "7", "It is 7.")
+    del row[column]
+    with pytest.raises(UserError, match=f"line 2: column '{column}' is missing; mend the row"):
+        list(Generations(jsonl(tmp_path, harness(0, "7", "7"), row)))
+
+
+def test_harness_filters_from_the_second_row_on(tmp_path: Path) -> None:
+    row = harness(0, "7", "7")
+    del row["filter"]
+    assert len(list(Generations(jsonl(tmp_path, row, row | {"doc_id": 1})))) == 2
+    with pytest.raises(UserError, match="line 2: column 'filter' is in some rows"):
+        list(Generations(jsonl(tmp_path, row, harness(1, "7", "7"))))
+
+
+@pytest.mark.parametrize("column", ["input", "output"])
+def test_verl_dump_a_later_row_lacks_a_column(tmp_path: Path, column: str) -> None:
+    row = verl("How many?", "7")
+    del row[column]
+    with pytest.raises(UserError, match=f"line 2: column '{column}' is missing; mend the row"):
+        list(Generations(jsonl(tmp_path, verl("Who?", "8"), row)))
+
+
 @pytest.mark.parametrize(
     "resps",
     [
@@ -176,3 +200,9 @@ def test_verl_dump_beside_keys_of_a_reward_function(tmp_path: Path) -> None:
     row = verl("How many?", "7", answer="x")
     del row["score"]
     assert [g.claimed for g in Generations(jsonl(tmp_path, row))] == [None]
+
+
+@pytest.mark.parametrize("answer", [123456789012345678901.0, float("nan")])
+def test_a_gold_number_that_is_not_exact(tmp_path: Path, answer: float) -> None:
+    with pytest.raises(UserError, match="line 1: the answer "):
+        list(Generations(jsonl(tmp_path, harness(0, answer, "7"))))

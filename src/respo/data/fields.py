@@ -113,10 +113,10 @@ def _answer_text(value: Any) -> str:
         value = value[0]
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"the answer is {_kind(value)}, not a text or a number")
-    return _decimal(value) if isinstance(value, float) else str(value).strip()
+    return decimal_text(value) if isinstance(value, float) else str(value).strip()
 
 
-def _decimal(value: float) -> str:
+def decimal_text(value: float) -> str:
     """Write a number as a plain decimal, a whole one as an integer: an exponent is no answer.
 
     Raises:

@@ -17,11 +17,10 @@ its verdict differs.
 """
 
 from collections.abc import Callable, Iterator
-from decimal import Decimal
-from math import isfinite
 from typing import Any
 
 from respo.cli import UserError
+from respo.data.fields import decimal_text
 from respo.rewards import boxed_answer
 
 Row = dict[str, Any]
@@ -44,7 +43,10 @@ def translated(rows: Iterator[tuple[str, Row]]) -> Iterator[tuple[str, Row, bool
             first, translate = row, _translator(set(row))
         if translate is None:
             yield where, row, None
-        elif row.get("filter") == first.get("filter"):
+            continue
+        if ("filter" in row) != ("filter" in first):
+            raise UserError(f"{where}: column 'filter' is in some rows only; mend the file")
+        if row.get("filter") == first.get("filter"):
             yield where, *translate(where, row)
 
 
@@ -65,7 +67,7 @@ def _translator(columns: set[str]) -> Callable[[str, Row], Translation] | None:
 
 def _harness(where: str, row: Row) -> Translation:
     # One entry per request; a request has as many responses as the task repeats it.
-    requests = row["resps"]
+    requests = _value(where, row, "resps")
     responses = requests[0] if isinstance(requests, list) and len(requests) == 1 else None
     if isinstance(responses, str):
         responses = [responses]
@@ -74,7 +76,7 @@ def _harness(where: str, row: Row) -> Translation:
             f"{where}: column 'resps' does not hold the responses to one request; only tasks that "
             f"generate text (output_type generate_until) can be scored"
         )
-    target = _gold(row["target"])
+    target = _gold(where, _value(where, row, "target"))
     if isinstance(target, str):
         target = target.rpartition("####")[2].strip()
         target = boxed_answer(target) or target
@@ -82,7 +84,7 @@ def _harness(where: str, row: Row) -> Translation:
     names = metrics if isinstance(metrics, list) else []
     values = [row.get(name) for name in names]
     correct = bool(values[0]) if len(responses) == 1 and values and values[0] in (0, 1) else None
-    return {"id": row["doc_id"], "answer": target, "responses": responses}, correct
+    return {"id": _value(where, row, "doc_id"), "answer": target, "responses": responses}, correct
 
 
 def _verl_dump(where: str, row: Row) -> Translation:
@@ -93,22 +95,37 @@ def _verl_dump(where: str, row: Row) -> Translation:
         )
     verdict = row["acc"] if isinstance(row.get("acc"), int | float) else row.get("score")
     correct = verdict > 0 if isinstance(verdict, int | float) else None
-    gold = _gold(row["gts"])
-    return {"problem": row["input"], "answer": gold, "response": row["output"]}, correct
+    gold = _gold(where, row["gts"])
+    problem, response = (_value(where, row, name) for name in ("input", "output"))
+    return {"problem": problem, "answer": gold, "response": response}, correct
 
 
 def _verl_generation(where: str, row: Row) -> Translation:
-    reward, prompt = row["reward_model"], row["prompt"]
+    reward, prompt = (_value(where, row, name) for name in ("reward_model", "prompt"))
     gold = reward.get("ground_truth") if isinstance(reward, dict) else None
     if isinstance(prompt, list):
-        prompt = "\n".join(str(message.get("content")) for message in prompt)
-    return {"problem": prompt, "answer": _gold(gold), "responses": row["responses"]}, None
+        prompt = "\n".join(
+            str(message.get("content") if isinstance(message, dict) else message)
+            for message in prompt
+        )
+    return {
+        "problem": prompt,
+        "answer": _gold(where, gold),
+        "responses": _value(where, row, "responses"),
+    }, None
 
 
-def _gold(value: Any) -> Any:
+def _value(where: str, row: Row, column: str) -> Any:
+    if column not in row:
+        raise UserError(f"{where}: column {column!r} is missing; mend the row")
+    return row[column]
+
+
+def _gold(where: str, value: Any) -> Any:
     """Take a list of one for what it holds, and write a number without an exponent."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    if isinstance(value, float) and isfinite(value):
-        return str(int(value)) if value.is_integer() else f"{Decimal(repr(value)):f}"
-    return value
+    try:
+        return decimal_text(value) if isinstance(value, float) else value
+    except ValueError as error:
+        raise UserError(f"{where}: {error}") from None
