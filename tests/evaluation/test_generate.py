@@ -115,9 +115,9 @@ def test_the_file_holds_what_the_contract_says(checkpoint, benchmark_file, tmp_p
 
 
 def test_the_same_again_gives_the_same_bytes(checkpoint, benchmark_file, tmp_path, monkeypatch):
-    for name in ("first", "second"):
+    for name in ("first.parquet", "second.parquet"):
         run(monkeypatch, checkpoint, benchmark_file, tmp_path / name)
-    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+    assert (tmp_path / "first.parquet").read_bytes() == (tmp_path / "second.parquet").read_bytes()
 
 
 def train_json(tmp_path: Path, content: object) -> Path:
@@ -130,16 +130,16 @@ def test_the_weights_that_were_trained_are_sampled(
     checkpoint, benchmark_file, tmp_path, monkeypatch
 ):
     train = train_json(tmp_path, {"checkpoints": {"checkpoint": policy_hash(checkpoint)}})
-    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", train=train)
-    assert (tmp_path / "out").exists()
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out.parquet", train=train)
+    assert (tmp_path / "out.parquet").exists()
     # The folder's name counts, however it is written.
     monkeypatch.chdir(checkpoint)
-    run(monkeypatch, Path(), benchmark_file, tmp_path / "again", train=train)
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "out").read_bytes()
+    run(monkeypatch, Path(), benchmark_file, tmp_path / "again.parquet", train=train)
+    assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "out.parquet").read_bytes()
     # A baseline's folder has no number.
     train = train_json(tmp_path, {"checkpoints": {"0": policy_hash(checkpoint)}})
-    run(monkeypatch, Path(), benchmark_file, tmp_path / "baseline", train=train, update=0)
-    assert (tmp_path / "baseline").read_bytes() == (tmp_path / "out").read_bytes()
+    run(monkeypatch, Path(), benchmark_file, tmp_path / "baseline.parquet", train=train, update=0)
+    assert (tmp_path / "baseline.parquet").read_bytes() == (tmp_path / "out.parquet").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -166,11 +166,11 @@ def test_a_checkpoint_that_was_touched_is_refused(
     else:
         shutil.rmtree(copy)
     with pytest.raises(SystemExit) as stopped:
-        run(monkeypatch, copy, benchmark_file, tmp_path / "out", train=train)
+        run(monkeypatch, copy, benchmark_file, tmp_path / "out.parquet", train=train)
     assert str(stopped.value).startswith(f"error: {copy}: the checkpoint is ")
     assert message in str(stopped.value)
     assert f"train the run anew: snakemake --forcerun {train}" in str(stopped.value)
-    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "out.parquet").exists()
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_train_json_of_another_shape(
 ):
     train = train_json(tmp_path, content)
     with pytest.raises(SystemExit) as stopped:
-        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", train=train)
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out.parquet", train=train)
     assert str(stopped.value).startswith(f"error: {train}: checkpoints: ")
     assert message in str(stopped.value)
     assert f"snakemake --forcerun {train}" in str(stopped.value)
@@ -266,14 +266,14 @@ def test_shards_become_a_second_name_of_the_output(
 def test_more_samples_cost_the_new_ones_and_fewer_none(
     checkpoint, benchmark_file, tmp_path, monkeypatch, capsys, by, first, then, there
 ):
-    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "at once" / "out", samples=then)
-    out = tmp_path / "out"
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "at once" / "out.parquet", samples=then)
+    out = tmp_path / "out.parquet"
     run(monkeypatch, checkpoint, benchmark_file, out, samples=first)
     for name in ("then", "first again"):
         if by != "hand":
             out.unlink()
         run(monkeypatch, checkpoint, benchmark_file, out, samples=then)
-        assert out.read_bytes() == (tmp_path / "at once" / "out").read_bytes(), name
+        assert out.read_bytes() == (tmp_path / "at once" / "out.parquet").read_bytes(), name
         assert sampled(capsys) == f"{there} responses are there already"
         if by != "hand":
             out.unlink()
@@ -286,7 +286,7 @@ def test_more_samples_cost_the_new_ones_and_fewer_none(
 def test_other_problems_cost_the_new_ones(
     checkpoint, benchmark_file, tmp_path, monkeypatch, capsys
 ):
-    out = tmp_path / "out"
+    out = tmp_path / "out.parquet"
     run(monkeypatch, checkpoint, benchmark_file, out)
     rows = {
         "id": ["new", "c", "a", "b"],
@@ -294,16 +294,16 @@ def test_other_problems_cost_the_new_ones(
         "answer": ["0", "5", "8", "0"],  # of a only the answer is another
     }
     pq.write_table(pa.table(rows), benchmark_file)
-    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "at once" / "out")
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "at once" / "out.parquet")
     out.unlink()
     run(monkeypatch, checkpoint, benchmark_file, out)
     assert sampled(capsys) == "8/16 responses are there already"
-    assert out.read_bytes() == (tmp_path / "at once" / "out").read_bytes()
+    assert out.read_bytes() == (tmp_path / "at once" / "out.parquet").read_bytes()
     assert pq.read_table(out)["answer"].to_pylist() == ["0"] * 4 + ["5"] * 4 + ["8"] * 4 + ["0"] * 4
 
 
 def test_deleted_rows_are_sampled_again(checkpoint, benchmark_file, tmp_path, monkeypatch, capsys):
-    out = tmp_path / "out"
+    out = tmp_path / "out.parquet"
     run(monkeypatch, checkpoint, benchmark_file, out)
     whole = out.read_bytes()
     table = pq.read_table(out)
@@ -334,7 +334,7 @@ def test_what_is_taken_over(
         return {"respo": "1", "code": "abc", "python": "3", "machine": "m", "torch": "2"} | versions
 
     monkeypatch.setattr(respo.evaluation.generate, "environment", lambda *_: made())
-    out = tmp_path / "out"
+    out = tmp_path / "out.parquet"
     run(monkeypatch, checkpoint, benchmark_file, out, samples=2)
     environment = {name: change.pop(name) for name in ("torch", "code") if name in change}
     monkeypatch.setattr(respo.evaluation.generate, "environment", lambda *_: made(**environment))
@@ -365,7 +365,7 @@ def test_what_is_taken_over(
 def test_settings_that_come_back_cost_nothing(
     checkpoint, benchmark_file, tmp_path, monkeypatch, capsys, by
 ):
-    out = tmp_path / "out"
+    out = tmp_path / "out.parquet"
     for temperature in (1.0, 0.5):
         run(monkeypatch, checkpoint, benchmark_file, out, temperature=temperature)
         if by != "hand":
@@ -390,17 +390,17 @@ def test_other_outputs_of_a_folder_lose_nothing(
     with monkeypatch.context() as dying:
         dying.setattr(local.LocalEngine, "sample", dies)
         with pytest.raises(Killed):
-            run(monkeypatch, checkpoint, benchmark_file, tmp_path / "a")
-    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "b", seed=1)
+            run(monkeypatch, checkpoint, benchmark_file, tmp_path / "a.parquet")
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "b.parquet", seed=1)
     capsys.readouterr()
-    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "a")
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "a.parquet")
     assert sampled(capsys).startswith(
         "4/12 responses are there already; those of other settings (1)"
     )
 
 
 def test_a_job_that_fails_loses_nothing(checkpoint, benchmark_file, tmp_path, monkeypatch, capsys):
-    out = tmp_path / "out"
+    out = tmp_path / "out.parquet"
     run(monkeypatch, checkpoint, benchmark_file, out, samples=2)
     out.unlink()
     sample = local.LocalEngine.sample
@@ -426,7 +426,7 @@ def test_a_file_system_without_links(checkpoint, benchmark_file, tmp_path, monke
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(shards.os, "link", no_links)
-    out = tmp_path / "out"
+    out = tmp_path / "out.parquet"
     run(monkeypatch, checkpoint, benchmark_file, out, samples=2)
     out.unlink()
     run(monkeypatch, checkpoint, benchmark_file, out, samples=3)
@@ -453,16 +453,16 @@ def test_bad_rows_are_one_message(checkpoint, tmp_path, monkeypatch, rows, messa
     path = tmp_path / "benchmark.parquet"
     pq.write_table(pa.table(rows), path)
     with pytest.raises(SystemExit) as stopped:
-        run(monkeypatch, checkpoint, path, tmp_path / "out")
+        run(monkeypatch, checkpoint, path, tmp_path / "out.parquet")
     assert str(path) in str(stopped.value)
     assert message in str(stopped.value)
-    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "out.parquet").exists()
 
 
 def test_a_prompt_limit(checkpoint, benchmark_file, tmp_path, monkeypatch):
-    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", max_prompt_tokens=8)
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out.parquet", max_prompt_tokens=8)
     with pytest.raises(SystemExit) as stopped:
-        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "not", max_prompt_tokens=7)
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "not.parquet", max_prompt_tokens=7)
     assert str(stopped.value) == (
         f"error: {benchmark_file}: problem 'c': 8 tokens of prompt are more than "
         "max_prompt_tokens 7; raise it or leave the problem out"
@@ -483,17 +483,37 @@ def test_options_of_the_other_engine(
 ):
     changes = {"engine": engine, option: value}
     with pytest.raises(SystemExit):
-        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", **changes)
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out.parquet", **changes)
     other = {"local": "vllm", "vllm": "local"}[engine]
     name = option.replace("_", "-")
     assert f"error: --{name}: only with --engine {other}" in capsys.readouterr().err
+
+
+def test_an_output_of_another_format(
+    checkpoint, benchmark_file, tmp_path, monkeypatch, capsys
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "new" / "x.jsonl")
+    assert caught.value.code == 2
+    assert "x.jsonl: the name must end in .parquet\n" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_benchmark_that_is_no_parquet(checkpoint, tmp_path, monkeypatch) -> None:
+    """Nobody is told to delete a file of his own."""
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"id": "a"}\n')
+    with pytest.raises(SystemExit) as caught:
+        run(monkeypatch, checkpoint, path, tmp_path / "g.parquet")
+    assert str(caught.value.code).startswith(f"error: {path}: not a readable Parquet file (")
+    assert "Give the Parquet file results/STUDY/data/held_out/NAME.parquet" in caught.value.code
 
 
 def test_vllm_is_not_there(checkpoint, benchmark_file, tmp_path, monkeypatch):
     monkeypatch.setattr(vllm, "ENVIRONMENT", {})
     monkeypatch.setitem(sys.modules, "vllm", None)
     with pytest.raises(SystemExit) as stopped:
-        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", engine="vllm")
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out.parquet", engine="vllm")
     assert str(stopped.value).startswith("error: vLLM cannot be imported (")
     assert "\n" not in str(stopped.value)
 
@@ -501,7 +521,7 @@ def test_vllm_is_not_there(checkpoint, benchmark_file, tmp_path, monkeypatch):
 @pytest.mark.parametrize("device", ["gpu", "cuda:99", "tpu"])
 def test_a_device_that_is_not_there(checkpoint, benchmark_file, tmp_path, monkeypatch, device):
     with pytest.raises(SystemExit, match=f"error: device '{device}'"):
-        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", device=device)
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out.parquet", device=device)
 
 
 @pytest.mark.parametrize(
@@ -519,7 +539,7 @@ def test_settings_without_meaning(
     checkpoint, benchmark_file, tmp_path, monkeypatch, capsys, option, value
 ):
     with pytest.raises(SystemExit) as stopped:
-        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out", **{option: value})
+        run(monkeypatch, checkpoint, benchmark_file, tmp_path / "out.parquet", **{option: value})
     assert stopped.value.code == 2
     assert f"--{option.replace('_', '-')}: {value}: must be" in capsys.readouterr().err
 
@@ -530,7 +550,12 @@ def test_as_a_command_without_importing_transformers(checkpoint, benchmark_file,
         "print(json.dumps('transformers' in sys.modules))"
     )
     result = subprocess.run(
-        [sys.executable, "-c", code, *arguments(checkpoint, benchmark_file, tmp_path / "out")],
+        [
+            sys.executable,
+            "-c",
+            code,
+            *arguments(checkpoint, benchmark_file, tmp_path / "out.parquet"),
+        ],
         capture_output=True,
         text=True,
         check=True,

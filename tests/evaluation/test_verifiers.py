@@ -53,7 +53,7 @@ def test_gold_letters(answer: str) -> None:
     assert gold("p", answer) == "B"
 
 
-@pytest.mark.parametrize("answer", ["K", "2", "AB", "A or B", "Paris", "", "()", "A.B", None])
+@pytest.mark.parametrize("answer", ["K", "2", "AB", "A or B", "Paris", "ı", "", "()", "A.B", None])
 def test_gold_answers_that_are_no_letters(answer: str | None) -> None:
     gold = gold_for("choice", Options())
     assert gold is not None

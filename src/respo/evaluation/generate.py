@@ -22,7 +22,7 @@ import pyarrow as pa
 from respo.cli import UserError, command
 from respo.evaluation import shards
 from respo.evaluation.engines import Engine, Request, Response, Sampling
-from respo.evaluation.problems import encode, read_problems
+from respo.evaluation.problems import HELD_OUT, encode, read_problems
 from respo.evaluation.trained import anew, checkpoint_hash, read_train
 from respo.files import environment, parquet_made_from, parquet_writer, sha256_of
 from respo.weight_files import policy_hash
@@ -216,7 +216,9 @@ def _options() -> argparse.Namespace:
         help="train.json of the run: names the hash of each checkpoint",
     )
     parser.add_argument("--update", help="of the checkpoint; default: its folder's name")
-    parser.add_argument("--benchmark", type=Path, required=True, help="rows of id, prompt, answer")
+    parser.add_argument(
+        "--benchmark", type=Path, required=True, help=f"rows of id, prompt, answer: {HELD_OUT}"
+    )
     parser.add_argument("--samples", type=_positive, required=True, help="responses per problem")
     parser.add_argument("--temperature", type=_temperature, required=True)
     parser.add_argument("--top-p", type=_top_p, required=True, help="1 for all tokens")
@@ -235,6 +237,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--tensor-parallel", type=_positive, help="vllm: GPUs, default 1")
     parser.add_argument("--out", type=Path, required=True, help="generations.parquet to write")
     options = parser.parse_args()
+    if options.out.suffix != ".parquet":
+        parser.error(f"argument --out: {options.out}: the name must end in .parquet")
     options.thinking = THINKING[options.thinking or "none"]
     for engine, names in OWN.items():
         for name in names:

@@ -32,7 +32,7 @@ OPTIONS = {
     "tests": ("code",),
     "unsandboxed": ("code",),
 }
-LETTER = re.compile(r"[(\[]?([A-J])[)\]]?[.:]?", re.IGNORECASE)
+LETTER = re.compile(r"[(\[]?([A-J])[)\]]?[.:]?", re.IGNORECASE | re.ASCII)
 REMEMBERED = 1 << 16  # verdicts; at most about 100 MB
 PROGRAMS_AT_A_TIME = 256
 TESTS_AT_A_TIME = 1 << 26  # characters
