@@ -1,6 +1,8 @@
 import errno
+import os
 import subprocess
 import sys
+import time
 from contextlib import suppress
 
 import pyarrow as pa
@@ -9,6 +11,33 @@ import pytest
 
 from respo import cli, files
 from respo.cli import UserError
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from respo import files
+
+with files.atomic_path(Path(sys.argv[1])) as temporary:
+    temporary.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_writer_left_goes_at_the_next_write(tmp_path):
+    path = tmp_path / "a[1].txt"
+    subprocess.run([sys.executable, "-c", KILLED, path], check=False)
+    (left,) = tmp_path.iterdir()
+    long_ago = time.time() - 60
+    os.utime(left, (long_ago, long_ago))
+    with files.atomic_path(path) as alive:
+        assert not left.exists()
+        # One that somebody is writing stays, however long it takes.
+        os.utime(alive, (long_ago, long_ago))
+        files.write_text(path, "meanwhile")
+        assert alive.exists()
+        alive.write_text("new")
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    assert path.read_text() == "new"
 
 
 def test_an_interrupted_write_leaves_the_old_file_and_no_other(tmp_path):

@@ -4,7 +4,9 @@ Every file is written to a temporary sibling, flushed to disk and renamed. Parqu
 they were made from as JSON under the schema metadata key ``respo``.
 """
 
+import fcntl
 import functools
+import glob
 import hashlib
 import importlib.metadata
 import json
@@ -12,6 +14,7 @@ import os
 import platform
 import subprocess
 import tempfile
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -33,8 +36,10 @@ BATCH_ROWS = 64  # held at a time by those who need not hold a whole file
 def atomic_path(path: Path) -> Iterator[Path]:
     """Give a temporary sibling of ``path`` to write to; rename it to ``path`` if all went well."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     temporary = Path(name)
     try:
         yield temporary
@@ -50,6 +55,17 @@ def atomic_path(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed writers of a file have left beside it: nobody holds its lock any more."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        with suppress(OSError), left.open("rb+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # One that was just made may not be locked yet.
+            if time.time() - left.stat().st_mtime > 1:
+                left.unlink()
 
 
 def check_writable(folder: Path) -> None:

@@ -99,8 +99,10 @@ def test_metrics_hold_every_update(folder):
 def test_damaged_metrics_are_named(folder):
     made = folder()
     path = made.metrics([0.5] * 32, [0.0] * 32, "grpo")
-    with pytest.raises(UserError, match=r"metrics\.parquet: column 'entropy' is missing"):
+    with pytest.raises(UserError) as error:
         made.results.metrics(made.run("grpo"), "entropy")
+    remedy = f"train the run anew: snakemake --forcerun {path.parent / 'train.json'}"
+    assert str(error.value) == f"{path}: column 'entropy' is missing; {remedy}"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(UserError, match=r"metrics\.parquet: not a readable Parquet file"):
         made.results.metrics(made.run("grpo"), "score")

@@ -154,7 +154,10 @@ class Results:
         path = self.metrics_path(run)
         if not path.is_file():
             return None
-        table = read_parquet(path, ["update", *columns])
+        table = read_parquet(path)
+        for name in ("update", *columns):
+            if name not in table.column_names:
+                raise UserError(f"{path}: column {name!r} is missing; {_anew(path)}")
         updates = self.study.training(run).updates
         if table["update"].to_pylist() != list(range(1, updates + 1)):
             raise UserError(
@@ -237,9 +240,14 @@ class Results:
         config = path.with_name("config.yaml")
         if made_from(table).get("config_sha256") != sha256_of(config):
             raise UserError(
-                f"{path}: was not made from the configuration that {config} holds now; train "
-                f"the run anew: snakemake --forcerun {path.with_name('train.json')}"
+                f"{path}: was not made from the configuration that {config} holds now; "
+                f"{_anew(path)}"
             )
+
+
+def _anew(path: Path) -> str:
+    """Return the remedy for a file of a run folder."""
+    return f"train the run anew: snakemake --forcerun {path.with_name('train.json')}"
 
 
 def _parse_cell(path: Path) -> Cell:
