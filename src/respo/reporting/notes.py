@@ -53,9 +53,9 @@ def of_cells(
     return [
         *shown,
         RANKED,
-        f"Of {totals['responses']} responses {totals['unparsed']} had no readable answer, on "
-        f"{totals['timed_out']} the verifier ran out of time and on {totals['failed']} it failed "
-        "(all count as wrong); "
+        f"Of {totals['responses']} responses {totals['unparsed']} had no readable answer, "
+        f"{totals['timed_out']} ran out of time when checked and {totals['failed']} failed then, by "
+        "a crash or too much memory or output (all count as wrong); "
         f"{totals['truncated']} were cut at the length limit.",
     ]
 

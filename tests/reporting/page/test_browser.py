@@ -127,7 +127,7 @@ def test_a_cell_with_responses_that_attack_the_page(folder, opened, write_respon
     text = words(cell)
     assert text.startswith("GRPO, N = 8, Small & dense, Easy Close")
     assert "pass@1 50.0%, update 32 problems 2 with 2 samples each (strict_box)" in text
-    assert "responses 4 no readable answer 1 verifier out of time 0" in text
+    assert "responses 4 no readable answer 1 out of time when checked 0" in text
     assert "mean length 10.0 tokens majority vote 50.0% right" in text
     assert f"snakemake {made.path}/small/grpo/N8/seed1/eval/32/easy/cell.json" in text
     assert "verifier strict_box" in text

@@ -160,8 +160,8 @@ function cellButton(row, benchmark) {
 const COUNTED = [
   ["responses", "responses"],
   ["unparsed", "no readable answer"],
-  ["timed_out", "verifier out of time"],
-  ["failed", "verifier failed"],
+  ["timed_out", "out of time when checked"],
+  ["failed", "failed when checked"],
   ["truncated", "cut at the limit"],
 ];
 
