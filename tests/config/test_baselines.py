@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from respo.cli import UserError
-from respo.config import Run, load_study
+from respo.config import Run, check_weights, load_study
 
 CONFIG = Path(__file__).parents[2] / "config"
 STUDY = {
@@ -92,3 +92,21 @@ def test_methods_of_ones_own_have_nothing_to_join(tmp_path):
     (config / "studies" / "only.yaml").write_text(yaml.safe_dump(STUDY))
     with pytest.raises(UserError, match="own_methods: study 'only' trains nothing"):
         load_study(config, "only", mine)
+
+
+def test_weights_that_are_not_there(tmp_path, monkeypatch):
+    """The study can be read, say for another machine; `check_weights` tells before any work."""
+    load(tmp_path)
+    path = tmp_path / "config" / "models" / "nemotron-1.5b.yaml"
+    model = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(model | {"checkpoint": {"path": "weights/mine"}}))
+    monkeypatch.chdir(tmp_path)
+    resolved = load_study(tmp_path / "config", "only")
+    with pytest.raises(UserError) as caught:
+        check_weights(resolved, Path("config"))
+    assert str(caught.value) == (
+        f"config/models/nemotron-1.5b.yaml: checkpoint.path: weights/mine: no such folder, seen "
+        f"from {tmp_path}; it must be one in Hugging Face's format"
+    )
+    (tmp_path / "weights" / "mine").mkdir(parents=True)
+    check_weights(resolved, Path("config"))

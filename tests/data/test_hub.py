@@ -245,3 +245,13 @@ def test_prefetch_fills_a_folder_for_nodes_without_a_network(tmp_path, hub, make
 def test_prefetch_of_a_study_that_there_is_not(run_module):
     result = run_module("respo.data.prefetch", "--study", "sum")
     assert "'sum' is not a file of config/studies" in message(result)
+
+
+@pytest.mark.usefixtures("config_folder")
+def test_prefetch_names_a_folder_of_weights_that_is_not_there(tmp_path, hub, run_module):
+    path = tmp_path / "config" / "models" / "published.yaml"
+    model = yaml.safe_load(path.read_text()) | {"checkpoint": {"path": "/none"}}
+    path.write_text(yaml.safe_dump(model))
+    result = run_module("respo.data.prefetch", "--study", "sums", HF_ENDPOINT=hub.url)
+    assert "study sums: 5 files and models of the hub are here" in result.stdout
+    assert "models/published.yaml: checkpoint.path: /none: no such folder" in message(result)

@@ -141,11 +141,31 @@ def test_a_baseline_needs_no_run(tmp_path):
     }
 
 
-def test_a_run_of_verl(tmp_path):
-    root = tmp_path / "checkout"
+def checkout(folder):
+    root = folder / "checkout"
     for name in ("workflow", "config", "envs"):
         shutil.copytree(ROOT / name, root / name)
     shutil.copy(ROOT / "Snakefile", root)
+    return root
+
+
+def test_weights_that_are_not_there(tmp_path):
+    root = checkout(tmp_path)
+    path = root / "config" / "models" / "qwen3-1.7b-base.yaml"
+    model = yaml.safe_load(path.read_text()) | {"checkpoint": {"path": "weights"}}
+    path.write_text(yaml.safe_dump(model))
+    path = root / "config" / "studies" / "tiny.yaml"
+    path.write_text(
+        yaml.safe_dump(yaml.safe_load(path.read_text()) | {"baselines": ["qwen3-1.7b-base"]})
+    )
+    with pytest.raises(SystemExit, match=r"base\.yaml: checkpoint\.path: weights: no such folder"):
+        jobs(tmp_path, "results/tiny/study.yaml", root=root)
+    (tmp_path / "weights").mkdir()
+    assert jobs(tmp_path, "results/tiny/study.yaml", root=root) == {"study": 1}
+
+
+def test_a_run_of_verl(tmp_path):
+    root = checkout(tmp_path)
     path = root / "config" / "studies" / "tiny.yaml"
     path.write_text(
         yaml.safe_dump(

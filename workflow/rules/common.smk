@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from respo.cli import UserError, explain
-from respo.config import Run, load_settings, load_study, renew_outdated
+from respo.config import Run, check_weights, load_settings, load_study, renew_outdated
 from respo.config.schema import Programs, Published, VerlModel, VllmModel
 from respo.config.study import BASELINE
 from respo.files import check_writable
@@ -96,6 +96,10 @@ for target in sys.argv[1:]:
 # Jobs on other machines read this file too, but touch nothing. A dry run renews outdated configuration
 # files as a real one does, or it would not tell what the real one makes.
 if workflow.is_main_process:
+    try:
+        check_weights(resolved, CONFIG)
+    except UserError as error:
+        fail(error)
     try:
         alive = clear_stale_locks(Path(".snakemake"))
         if not workflow.output_settings.dryrun:

@@ -1,5 +1,6 @@
 """The study as data: schema, loading, the grid of runs and their paths."""
 
+from respo.config.checks import check_weights
 from respo.config.load import (
     load_cluster,
     load_data_config,
@@ -19,6 +20,7 @@ from respo.config.study import ResolvedStudy, Run
 __all__ = [
     "ResolvedStudy",
     "Run",
+    "check_weights",
     "load_cluster",
     "load_data_config",
     "load_initial_config",

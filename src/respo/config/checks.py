@@ -8,6 +8,7 @@ from respo.config.schema import (
     Chain,
     Study,
     Training,
+    VerlModel,
     VllmModel,
     impossible_options,
     verifiers_of,
@@ -137,3 +138,19 @@ def check_prompts(resolved: ResolvedStudy, path: Path) -> None:
                     f"{path}: {what}: prompts of {tokens} tokens are longer than "
                     f"max_prompt_tokens {limit} of model {model_name!r}; raise it"
                 )
+
+
+def check_weights(resolved: ResolvedStudy, folder: Path) -> None:
+    """Refuse models whose weights are to be in a folder of this machine that is not there.
+
+    Args:
+        resolved: the study. Loading it does not call this: another machine may have the folder.
+        folder: the configuration's.
+    """
+    for name, model in resolved.models.items():
+        place = model.checkpoint.folder if isinstance(model, VerlModel | VllmModel) else None
+        if place and not place.is_dir():
+            raise UserError(
+                f"{folder / 'models' / name}.yaml: checkpoint.path: {place}: no such folder, seen "
+                f"from {Path.cwd()}; it must be one in Hugging Face's format"
+            )

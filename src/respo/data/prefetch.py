@@ -2,7 +2,7 @@
 
 Run it where there is a network, in the project's folder. The files go to the folder of `--folder`,
 else of `hub_cache` in config/config.yaml, else of HF_HUB_CACHE. Jobs find them there; with
-HF_HUB_OFFLINE=1 they do not even try the network.
+HF_HUB_OFFLINE=1 they do not even try the network. A model's folder that is missing is told.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from respo.cli import command
-from respo.config import ResolvedStudy, load_settings, load_study
+from respo.config import ResolvedStudy, check_weights, load_settings, load_study
 from respo.config.schema import Files, Union, VerlModel, VllmModel
 from respo.data.hub import fetch, fetch_model
 from respo.files import sha256_of
@@ -55,7 +55,8 @@ def main() -> None:
     for repository, revision in sorted((hub, rev) for hub, rev in checkpoints if hub and rev):
         print(f"{repository} {fetch_model(repository, revision).name}", flush=True)
         count += 1
-    print(f"study {settings.study}: {count} files and models of the hub are here")
+    print(f"study {settings.study}: {count} files and models of the hub are here", flush=True)
+    check_weights(resolved, options.config)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def find(checkpoint: Checkpoint) -> tuple[Path, str | None]:
     if checkpoint.hub and checkpoint.revision:
         folder = fetch_model(checkpoint.hub, checkpoint.revision).absolute()
         return folder, folder.name
-    folder = Path(checkpoint.path or "").expanduser().absolute()
+    folder = (checkpoint.folder or Path()).absolute()
     if not folder.is_dir():
         raise UserError(
             f"{folder}: no such folder; checkpoint.path must name one in Hugging Face's format"

@@ -1,5 +1,6 @@
 """`config/models`: policies and what their jobs need."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -124,6 +125,11 @@ class Checkpoint(Strict):
     path: str | None = Field(
         default=None, min_length=1, description="a folder with the weights, instead of `hub`"
     )
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of this machine; None if it is of the hub."""
+        return Path(self.path).expanduser() if self.path else None
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
