@@ -51,7 +51,7 @@ def test_markdown():
         "| Method |             Score | Length |\n"
         "| ------ | ----------------: | -----: |\n"
         "| A & b  |    **50.0** ± 1.2 |     12 |\n"
-        "| B      |    **50.0** ± 2.0 |   1234 |\n"
+        "| B      |    **50.0** ± 2.0 |  1,234 |\n"
         "| C_1    | <u>25.0</u> ± 0.0 |        |\n"
         "| D      |                -- |        |\n"
         "\n"
@@ -77,7 +77,7 @@ def test_latex_escapes_text_and_marks_numbers():
         r"Method & Score & Length \\",
         r"\midrule",
         r"A \& b & $\mathbf{50.0}_{\pm 1.2}$ & $12$ \\",
-        r"C\_1 & $\underline{25.0}_{\pm 0.0}$ &  \\",
+        r"C\_1 & $25.0_{\pm 0.0}$ &  \\",
         r"D & -- &  \\",
         r"\bottomrule",
     ]
@@ -91,7 +91,7 @@ def test_latex_has_a_rule_between_blocks():
 
 def test_html_escapes_text():
     shown = rendered(FULL, GONE)["html"]
-    assert '<td class="text">A &amp; b</td><td class="number">50.0 ± 1.2</td>' in shown
+    assert '<td class="text lead">A &amp; b</td><td class="number">50.0 ± 1.2</td>' in shown
     assert '<td class="number">--</td>' in shown
     assert "<li>A <code>note</code>.</li>" in shown
 
@@ -111,15 +111,38 @@ def test_columns_and_blocks_without_ranks():
 @pytest.mark.parametrize(
     ("column", "value", "shown"),
     [
-        (Column("x", "X", digits=2), -0.126, "-0.13"),
+        (Column("x", "X", digits=2), -0.126, "−0.13"),
         (Column("x", "X", scale=100.0, sign=True), 0.013, "+1.3"),
-        (Column("x", "X", digits=None), 1076.0, "1076"),
-        (Column("x", "X", digits=None), -0.385, "-0.385"),
+        (Column("x", "X", digits=0), 12345.6, "12,346"),
+        (Column("x", "X", digits=3), -1234.5, "−1,234.500"),
+        (Column("x", "X"), -0.04, "0.0"),
+        (Column("x", "X", sign=True), 0.04, "0.0"),
         (Column("x", "X"), math.nan, ""),
     ],
 )
 def test_numbers_are_printed(column, value, shown):
     assert column.show(value) == shown
+
+
+def test_of_two_values_there_is_no_second():
+    column = [row[2] for row in ranks(Block([FULL, NEXT, GONE]), COLUMNS)]
+    assert column == [Rank.BEST, Rank.OTHER, Rank.OTHER]
+
+
+def test_values_of_some_seeds_are_marked_and_not_ranked():
+    part = ["p", "P", Number(0.9, 0.01, partial=True), Number(1234.0)]
+    rows = [part, FULL, NEXT]
+    assert [row[2] for row in ranks(Block(rows), COLUMNS)] == [Rank.OTHER, Rank.BEST, Rank.OTHER]
+    files = rendered(*rows)
+    assert "| P      |    90.0† ± 1.0 |  1,234 |" in files["md"]
+    assert r"P & $90.0^{\dagger}_{\pm 1.0}$ & $1{,}234$ \\" in files["tex"]
+    assert files["csv"].splitlines()[1] == "s,p,0.9,0.01,1234,0123"
+
+
+def test_a_row_may_have_its_own_digits():
+    files = rendered(["a", "A", Number(0.5), Number(2.25, digits=2)])
+    assert "|   2.25 |" in files["md"]
+    assert files["csv"].splitlines()[1] == "s,a,0.5,,2.25,0123"
 
 
 def test_the_error_of_a_difference_has_no_sign():

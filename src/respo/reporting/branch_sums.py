@@ -72,6 +72,11 @@ class Sums:
     tokens_STN: np.ndarray
     mean_log_w_ST: np.ndarray
 
+    @property
+    def seeds(self) -> int:
+        """Number of seeds that are there."""
+        return len(self.responses_STN)
+
     def whole(self) -> tuple[Branch, Branch]:
         """Return the shares of all rollout batches together: of all seeds, and of each."""
         by_seed = [sums_STN.sum(axis=1) for sums_STN in self._all()]
@@ -117,7 +122,23 @@ def notes(results: Results, id_: str, files: Sequence[Path]) -> list[str]:
     """Write what a reader must know of every such table."""
     several = any(len(group.runs) > 1 for group in groups(results.study))
     about = [NOTE, SPREAD] if several else [NOTE]
-    return [*about, *missing(results, id_, files, "files of runs")]
+    return [*about, *_partial(results), *missing(results, id_, files, "files of runs")]
+
+
+def _partial(results: Results) -> list[str]:
+    """Write which groups are of some of their seeds alone."""
+    counts = [
+        (group, sum(results.branches_path(run).is_file() for run in group.runs))
+        for group in groups(results.study)
+    ]
+    study = results.study
+    found = [
+        f"{study.models[group.model].label}, N = {group.staleness}, "
+        f"{labels.method(study, group)}: {count} of {len(group.runs)} seeds"
+        for group, count in counts
+        if 0 < count < len(group.runs)
+    ]
+    return [f"Of some of the seeds alone: {'; '.join(found)}."] if found else []
 
 
 def bins() -> list[tuple[float, float]]:
@@ -197,17 +218,20 @@ def ours(found: Mapping[Group, Sums | None], wanted: Mapping[str, Callable[[Sums
     def find(model: str, method: str, staleness: int, _: str, metric: str) -> Number | None:
         for group, sums in found.items():
             if group[:3] == (model, staleness, method) and sums is not None:
-                cell = wanted[metric](sums)
+                cell, partial = wanted[metric](sums), sums.seeds < len(group.runs)
                 # What varies over seeds is no error of the measurement.
-                return Number(cell.value) if isinstance(cell, Number) else None
+                return Number(cell.value, partial=partial) if isinstance(cell, Number) else None
         return None
 
     return find
 
 
-def number(value: float, by_seed: np.ndarray) -> Cell:
-    """Return a value with its spread over seeds, nothing where it is not defined."""
+def number(value: float, by_seed: np.ndarray, digits: int | None = None) -> Cell:
+    """Return a value with its spread over seeds, nothing where it is not defined.
+
+    digits: after the point, if the row and not the column says how many.
+    """
     if np.isnan(value):
         return ""
     known = np.asarray(by_seed)[~np.isnan(by_seed)]
-    return Number(float(value), float(known.std()) if known.size > 1 else None)
+    return Number(float(value), float(known.std()) if known.size > 1 else None, digits)

@@ -11,22 +11,26 @@ from typing import NamedTuple
 import numpy as np
 
 from respo.reporting import labels, selection
-from respo.reporting.layout import Cell, Column, Number, Section, text
+from respo.reporting.layout import PARTIAL, Cell, Column, Number, Section, text
 from respo.reporting.results import Results
 from respo.reporting.rows import MACRO, Row, blocks
+from respo.reporting.text import number
 from respo.statistics import difference_variance, needed, paired_contrast
 
 TEXT = (
     "In percentage points, with 95 % percentile intervals from the same replicates (paired by "
     "problem; not corrected for the number of comparisons). Resolved: the interval excludes zero, "
-    "so other problems would hardly change the sign, and the difference has this sign at every "
-    "training seed, of which there are two or more. Where seeds disagree or there is one, more of "
-    "them must decide. The last columns say what would resolve a difference of the size seen at "
-    "the seeds that both have (at 1.96 standard errors, in half of the repetitions): that many "
-    "times as many problems, or samples of each, or seeds, all else as it is; enough: no more than "
-    "there are; never: the variance that they leave is too large by itself. With one seed the "
-    "spread over seeds is not known, and the first two are for these two checkpoints alone."
+    "so other problems would hardly change the sign; the difference has this sign at every "
+    "training seed, of which there are two or more; and it exceeds 1.96 standard errors over "
+    "problems and seeds together, so other seeds would hardly change the sign either. Where only "
+    "the last does not hold, where seeds disagree or where there is one, more of them must decide. "
+    "The last columns say what would resolve a difference of the size seen at the seeds that both "
+    "have (at 1.96 standard errors, in half of the repetitions): that many times as many problems, "
+    "or samples of each, or seeds, all else as it is, rounded up; enough: no more than there are; "
+    "never: the variance that they leave is too large by itself. With one seed the spread over "
+    "seeds is not known, and the first two are for these two checkpoints alone."
 )
+PARTIAL_TEXT = f" {PARTIAL}: the two are not of all their seeds."
 
 
 class Contrast(NamedTuple):
@@ -49,13 +53,17 @@ class Contrast(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """`resolved` if neither other problems nor the seeds at hand change the sign."""
-        if not self.excludes_zero:
+        """`resolved` if neither other problems nor other seeds would change the sign.
+
+        With too few problems for any number of seeds it is not, whatever the interval says.
+        """
+        if not self.excludes_zero or math.isinf(self.seeds):
             return "not resolved"
         if len(self.by_seed) < 2:
             return "one seed"
-        same_sign = all(difference * self.difference > 0 for difference in self.by_seed)
-        return "resolved" if same_sign else "seeds disagree"
+        if any(difference * self.difference <= 0 for difference in self.by_seed):
+            return "seeds disagree"
+        return "resolved" if self.seeds <= 1 else "more seeds"
 
 
 def contrasts(rows: Sequence[Row]) -> Iterator[Contrast]:
@@ -104,7 +112,7 @@ def section(results: Results, rows: Sequence[Row]) -> Section:
     lines = [_line(results, contrast) for contrast in found]
     shown = [line for c, line in zip(found, lines, strict=True) if _is_shown(results, c, rows)]
     return Section(
-        "contrasts", "Differences of the macro average", _text(lines, shown), COLUMNS, lines, shown
+        "contrasts", "Differences of the macro average", _text(found, shown), COLUMNS, lines, shown
     )
 
 
@@ -125,15 +133,15 @@ COLUMNS = [
     Column("problems_factor", None),
     Column("samples_factor", None),
     Column("seeds_factor", None),
-    text(None, "Problems x"),
-    text(None, "Samples x"),
-    text(None, "Seeds x"),
+    text(None, "Problems ×"),
+    text(None, "Samples ×"),
+    text(None, "Seeds ×"),
 ]
 
 
 def _line(results: Results, contrast: Contrast) -> list[Cell]:
     first, second = contrast.first, contrast.second
-    low, high = (f"{100 * x:+.1f}" for x in (contrast.low, contrast.high))
+    low, high = (_points(end) for end in (contrast.low, contrast.high))
     factors = (contrast.problems, contrast.samples, contrast.seeds)
     return [
         first.model,
@@ -142,25 +150,30 @@ def _line(results: Results, contrast: Contrast) -> list[Cell]:
         second.method,
         results.study.models[first.model].label,
         str(first.staleness),
-        f"{labels.method(results.study, second)} - {labels.method(results.study, first)}",
-        Number(contrast.difference),
+        f"{labels.method(results.study, second)} − {labels.method(results.study, first)}",
+        Number(contrast.difference, partial=first.is_partial(MACRO) or second.is_partial(MACRO)),
         Number(contrast.low),
         Number(contrast.high),
         f"[{low}, {high}]",
-        ", ".join(f"{100 * difference:+.1f}" for difference in contrast.by_seed),
+        ", ".join(_points(difference) for difference in contrast.by_seed),
         contrast.verdict,
         *map(Number, factors),
-        *("" if contrast.verdict == "resolved" else factor(f) for f in factors),
+        *map(factor, factors),
     ]
 
 
+def _points(share: float) -> str:
+    return number(100 * share, digits=1, sign=True)
+
+
 def factor(value: float) -> str:
-    """Print how many times as many are needed; nothing where it is not known."""
+    """Print how many times as many are needed, rounded up; nothing where it is not known."""
     if math.isnan(value):
         return ""
     if math.isinf(value):
         return "never"
-    return "enough" if value <= 1 else f"{value:.1f}"
+    # 1.1 times 10 is a bit more than 11: what is that near is not rounded up.
+    return "enough" if value <= 1 else number(math.ceil(10 * value - 1e-9) / 10, digits=1)
 
 
 def _is_shown(results: Results, contrast: Contrast, rows: Sequence[Row]) -> bool:
@@ -168,18 +181,18 @@ def _is_shown(results: Results, contrast: Contrast, rows: Sequence[Row]) -> bool
     reference = selection.reference(results.study)
     pair = (contrast.first, contrast.second)
     key = (contrast.first.model, contrast.first.staleness)
-    best = max(
-        r.estimates[MACRO].value
-        for r in rows
-        if (r.model, r.staleness) == key and MACRO in r.estimates
-    )
+    block = [r for r in rows if (r.model, r.staleness) == key and MACRO in r.estimates]
+    complete = [r for r in block if not r.is_partial(MACRO)]
+    best = max(r.estimates[MACRO].value for r in complete or block)
     return any(row.method == reference or row.estimates[MACRO].value == best for row in pair)
 
 
-def _text(lines: Sequence[object], shown: Sequence[object]) -> str:
-    if len(lines) == len(shown):
-        return TEXT
+def _text(found: Sequence[Contrast], shown: Sequence[object]) -> str:
+    partial = any(row.is_partial(MACRO) for contrast in found for row in contrast[:2])
+    about = TEXT + PARTIAL_TEXT if partial else TEXT
+    if len(found) == len(shown):
+        return about
     return (
-        f"{TEXT} Here are {len(shown)} of {len(lines)} pairs, those with the best method or the "
+        f"{about} Here are {len(shown)} of {len(found)} pairs, those with the best method or the "
         "reference; the CSV file of contrasts has all of them."
     )

@@ -49,6 +49,11 @@ KINDS = {
 }
 
 
+def by_model_and_n(row: Row) -> object:
+    """Return what rows share that are compared with each other."""
+    return row.model, row.staleness
+
+
 @dataclass(frozen=True)
 class Part:
     """What some columns of a table show: one kind of estimate of some benchmarks.
@@ -116,9 +121,13 @@ class Grid:
         results: Results,
         pools: dict[str, list[Row]],
         extra: Sequence[tuple[Column, Callable[[Row], Cell]]] = (),
-        block: Callable[[Row], object] = lambda row: (row.model, row.staleness),
+        block: Callable[[Row], object] = by_model_and_n,
+        compared: str = "a model and N",
     ) -> Table:
-        """Make the table of rows that were read; `extra` and `block` as for `lay_out`."""
+        """Make the table of rows that were read.
+
+        `extra` and `block` as for `lay_out`; `compared` is what a block is of.
+        """
         study = results.study
         names = list(self.benchmarks(study))
         parts = [(Part(kind, samples(study, names)), rows) for kind, rows in pools.items()]
@@ -126,16 +135,29 @@ class Grid:
             results,
             self.title,
             [(part, rows, [*names, MACRO]) for part, rows in parts],
-            [*self.about(results, pools), *notes.missing(results, self.id, self.inputs(study))],
+            [
+                *self.about(results, pools, block, compared),
+                *notes.missing(results, self.id, self.inputs(study)),
+            ],
             extra,
             block,
         )
 
-    def about(self, results: Results, pools: dict[str, list[Row]]) -> list[str]:
-        """Write what a reader must know of the values."""
-        return notes.of_cells(
-            results, self.kinds, pools[self.kinds[0]], self.benchmarks(results.study)
-        )
+    def about(
+        self,
+        results: Results,
+        pools: dict[str, list[Row]],
+        block: Callable[[Row], object] = by_model_and_n,
+        compared: str = "a model and N",
+    ) -> list[str]:
+        """Write what a reader must know of the values; `block` and `compared` as for `lay_out`."""
+        rows, names = pools[self.kinds[0]], self.benchmarks(results.study)
+        return [
+            *notes.of_cells(results, self.kinds, rows, names),
+            *notes.partial(results.study, rows),
+            *notes.ranking([list(group) for _, group in groupby(rows, key=block)], compared),
+            *notes.parameters(results.study, rows),
+        ]
 
 
 def lay_out(
@@ -144,7 +166,7 @@ def lay_out(
     parts: Sequence[tuple[Part, Sequence[Row], Sequence[str]]],
     about: Sequence[str],
     extra: Sequence[tuple[Column, Callable[[Row], Cell]]] = (),
-    block: Callable[[Row], object] = lambda row: (row.model, row.staleness),
+    block: Callable[[Row], object] = by_model_and_n,
 ) -> Table:
     """Lay out rows: names, estimates, spread over seeds, counts.
 
@@ -160,7 +182,7 @@ def lay_out(
     first_rows = parts[0][1]
     order = list(dict.fromkeys(name for *_, names in parts for name in names))
     estimates = [
-        (part.column(study, name), [row.estimates.get(name) for row in rows])
+        (part.column(study, name), [number(row, name) for row in rows])
         for name in order
         for part, rows, names in parts
         if name in names
@@ -169,7 +191,7 @@ def lay_out(
         [
             *lead(study, row),
             *(show(row) for _, show in extra),
-            *(None if (e := found[i]) is None else Number(*e) for _, found in estimates),
+            *(found[i] for _, found in estimates),
             *tail(row),
         ]
         for i, row in enumerate(first_rows)
@@ -223,6 +245,12 @@ def lead(study: ResolvedStudy, row: Row) -> list[Cell]:
     ]
 
 
+def number(row: Row, name: str) -> Number | None:
+    """Return an estimate of a row, marked where it is not of all seeds."""
+    estimate = row.estimates.get(name)
+    return estimate and Number(*estimate, partial=row.is_partial(name))
+
+
 def tail(row: Row) -> list[Cell]:
     """Return the spread of a row over seeds, and the counts behind it."""
     named, tokens = len(row.runs), row.mean_response_tokens()
@@ -244,8 +272,11 @@ def ours(parts: Sequence[tuple[Part, Sequence[Row]]]) -> Ours:
                 continue
             for row in rows:
                 if (row.model, row.method, row.staleness) == (model, method, staleness):
-                    estimate = row.mean_of(benchmark.split("+"))
-                    return estimate and Number(*(100 * value for value in estimate))
+                    names = benchmark.split("+")
+                    estimate, partial = row.mean_of(names), any(map(row.is_partial, names))
+                    return estimate and Number(
+                        100 * estimate.value, 100 * estimate.error, partial=partial
+                    )
         return None
 
     return find

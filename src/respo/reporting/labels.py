@@ -1,5 +1,6 @@
 """How rows are named in every table."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from respo.config.study import BASELINE, ResolvedStudy
@@ -23,6 +24,22 @@ def method(study: ResolvedStudy, row: Named) -> str:
         return "as it comes"
     label = study.methods[row.method].label
     return f"on-policy ({label})" if row.staleness == 1 else label
+
+
+def verifier(name: str) -> str:
+    """Name a verifier, or a reward, as prose does."""
+    return {"strict_box": "strict box", "math_verify": "Math-Verify"}.get(name, name)
+
+
+def settings(values: Mapping[str, object]) -> str:
+    """List parameters or options."""
+    return ", ".join(f"{name} {_setting(value)}" for name, value in values.items())
+
+
+def _setting(value: object) -> str:
+    if value is None:
+        return "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def staleness(row: Named) -> str:

@@ -19,17 +19,26 @@ from respo.reporting.text import (
     latex,
     latex_table,
     markdown_table,
+    math_number,
+    number,
     plain_latex,
 )
 
 MISSING = "--"
+PARTIAL = "†"
 
 
 class Number(NamedTuple):
-    """A value with its error, both unrounded. NaN is what does not exist, printed as nothing."""
+    """A value with its error, both unrounded. NaN is what does not exist, printed as nothing.
+
+    digits: after the point, where the row and not the column says how many. partial: of some of the
+    seeds alone; it is marked, and not ranked.
+    """
 
     value: float
     error: float | None = None
+    digits: int | None = None
+    partial: bool = False
 
 
 # None is a missing value, shown as such; an empty text is one that nobody expects.
@@ -41,26 +50,29 @@ class Column:
     """A column: text, or numbers that are printed alike.
 
     key: its name in the CSV file; None leaves it out there. label: its head; None leaves it out
-    everywhere else. digits: after the point; None: as many as there are. scale: of the printed
-    values, 100 for shares in percent; the CSV file has the values as they are. sign: print a plus
-    too. error: name of a column of errors in the CSV file. ranked: mark best and second.
+    everywhere else. digits: after the point. scale: of the printed values, 100 for shares in
+    percent; the CSV file has the values as they are. sign: print a plus too. error: name of a
+    column of errors in the CSV file. ranked: mark best and second.
     """
 
     key: str | None
     label: str | None
     text: bool = False
-    digits: int | None = 1
+    digits: int = 1
     scale: float = 1.0
     sign: bool = False
     error: str | None = None
     ranked: bool = False
 
-    def show(self, value: float) -> str:
-        """Print a value; nothing for NaN."""
+    def show(self, value: float, digits: int | None = None) -> str:
+        """Print a value, with other digits than the column's if given; nothing for NaN."""
         if math.isnan(value):
             return ""
-        form = "g" if self.digits is None else f".{self.digits}f"
-        return f"{self.scale * value:{'+' if self.sign else ''}{form}}"
+        return number(self.scale * value, self.digits if digits is None else digits, self.sign)
+
+    def rounded(self, value: float) -> float:
+        """Return a value as it is printed."""
+        return float(f"{self.scale * value:.{self.digits}f}")
 
 
 def text(key: str | None, label: str | None) -> Column:
@@ -132,7 +144,7 @@ class _Form:
     """How one of the formats writes what stands in a cell."""
 
     plain: Callable[[str], str]
-    number: Callable[[str, str | None, Rank], str]
+    number: Callable[[str, str | None, Rank, bool], str]
 
 
 def render(table: Table, study: str, title: str, made_from: str) -> dict[str, str]:
@@ -160,7 +172,7 @@ def render(table: Table, study: str, title: str, made_from: str) -> dict[str, st
 def ranks(block: Block, columns: Sequence[Column]) -> list[list[Rank]]:
     """Rank a block's numbers by column, as printed; equal values share a rank.
 
-    A value that is alone is not ranked.
+    A value that is alone is not ranked, nor is one of some of the seeds; of two there is no second.
     """
     places = [_column_ranks([row[i] for row in block.rows], c) for i, c in enumerate(columns)]
     if not block.ranked:
@@ -170,16 +182,18 @@ def ranks(block: Block, columns: Sequence[Column]) -> list[list[Rank]]:
 
 def _column_ranks(cells: Sequence[Cell], column: Column) -> list[Rank]:
     printed = [
-        float(column.show(cell.value))
-        if isinstance(cell, Number) and not math.isnan(cell.value)
+        column.rounded(cell.value)
+        if isinstance(cell, Number) and not cell.partial and not math.isnan(cell.value)
         else None
         for cell in cells
     ]
     values = [value for value in printed if value is not None]
     order = sorted(set(values), reverse=True) if column.ranked and len(values) > 1 else []
+    if len(values) == 2:
+        order = order[:1]
 
     def rank(value: float | None) -> Rank:
-        place = order.index(value) if value is not None and order else 2
+        place = order.index(value) if value in order else 2
         return (Rank.BEST, Rank.SECOND)[place] if place < 2 else Rank.OTHER
 
     return [rank(value) for value in printed]
@@ -200,9 +214,9 @@ def _cell(cell: Cell, column: Column, rank: Rank, form: _Form) -> str:
         return MISSING
     if isinstance(cell, str):
         return form.plain(cell)
-    value = column.show(cell.value)
-    error = None if cell.error is None else replace(column, sign=False).show(cell.error)
-    return form.number(value, error, rank) if value else ""
+    value, unsigned = column.show(cell.value, cell.digits), replace(column, sign=False)
+    error = None if cell.error is None else unsigned.show(cell.error, cell.digits)
+    return form.number(value, error, rank, cell.partial) if value else ""
 
 
 def _shown(table: Table) -> list[Section]:
@@ -247,21 +261,22 @@ def _csv_cell(cell: Cell, column: Column) -> list[object]:
     if not isinstance(cell, Number):
         return [cell or None, *([None] if column.error else [])]
     numbers = [cell.value, *([cell.error] if column.error else [])]
-    return [None if n is None or math.isnan(n) else _whole(n, column) for n in numbers]
+    digits = column.digits if cell.digits is None else cell.digits
+    return [None if n is None or math.isnan(n) else _whole(n, digits) for n in numbers]
 
 
-def _whole(value: float, column: Column) -> float | int:
-    return int(value) if column.digits == 0 and math.isfinite(value) else float(value)
+def _whole(value: float, digits: int) -> float | int:
+    return int(value) if digits == 0 and math.isfinite(value) else float(value)
 
 
-def _marked(best: str, second: str, joined: str) -> Callable[[str, str | None, Rank], str]:
+def _marked(best: str, second: str, joined: str) -> Callable[[str, str | None, Rank, bool], str]:
     marks = {Rank.BEST: best, Rank.SECOND: second, Rank.OTHER: "{}"}
 
-    def number(value: str, error: str | None, rank: Rank) -> str:
-        marked = marks[rank].format(value)
+    def show(value: str, error: str | None, rank: Rank, partial: bool) -> str:
+        marked = marks[rank].format(value) + (PARTIAL if partial else "")
         return marked if error is None else joined.format(marked, error)
 
-    return number
+    return show
 
 
 def _markdown(table: Table, title: str, made_from: str) -> str:
@@ -308,11 +323,12 @@ def _html(table: Table, title: str, made_from: str) -> str:
 def _latex(table: Table, made_from: str) -> str:
     marks = {Rank.BEST: r"\mathbf{%s}", Rank.SECOND: r"\underline{%s}", Rank.OTHER: "%s"}
 
-    def number(value: str, error: str | None, rank: Rank) -> str:
-        subscript = "" if error is None else rf"_{{\pm {error}}}"
-        return f"${marks[rank] % value}{subscript}$"
+    def show(value: str, error: str | None, rank: Rank, partial: bool) -> str:
+        below = "" if error is None else rf"_{{\pm {math_number(error)}}}"
+        above = r"^{\dagger}" if partial else ""
+        return f"${marks[rank] % math_number(value)}{above}{below}$"
 
-    form = _Form(plain_latex, number)
+    form = _Form(plain_latex, show)
     body = latex_table(
         [plain_latex(head) for head in _head(table.columns)],
         [list(_lines(table.columns, block, form)) for block in table.blocks],

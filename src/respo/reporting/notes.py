@@ -3,23 +3,21 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from respo.config.schema import Method
 from respo.config.study import ResolvedStudy
-from respo.reporting.layout import MISSING
+from respo.reporting import labels, selection
+from respo.reporting.layout import MISSING, PARTIAL
 from respo.reporting.results import Results
-from respo.reporting.rows import Row
+from respo.reporting.rows import MACRO, Row
 
 COUNTS = ("responses", "unparsed", "timed_out", "failed", "truncated")
-MISSING_NAMED = 6
+NAMED = 6
 BOOTSTRAP = (
     "± is one standard error from a cluster bootstrap over problems (10,000 replicates, seed "
     "0, the same draws for all rows); the macro average weighs the benchmarks equally and "
     "takes its error from the same replicates. It says how the result would change with other "
     "problems, not with another training run; 0.0 where all problems agree is a limit of the "
     "bootstrap, not certainty."
-)
-RANKED = (
-    "Best value of a model and N in bold, second underlined, ranked as printed; ties share. "
-    "On-policy rows (N = 1) are the reference and not ranked."
 )
 AVG_AND_PASS = (
     "avg@K, the mean share of correct responses of K, and pass@K, the share of problems that K "
@@ -38,7 +36,7 @@ def of_cells(
     trained = any(not row.runs[0].is_baseline for row in rows)
     shown = [
         f"{what.get(kinds[0], AVG_AND_PASS if len(kinds) > 1 else 'avg@K, as pass@1,')} in percent"
-        f"{f' of the checkpoint at update {updates}' if trained else ''}. Problems x samples per "
+        f"{f' of the checkpoint at update {updates:,}' if trained else ''}. Problems × samples per "
         f"problem and seed (verifier): {_problems(study, rows, benchmarks)}.",
         f"Sampling: {_sampling(study, rows, benchmarks)}.",
         BOOTSTRAP,
@@ -52,12 +50,70 @@ def of_cells(
         )
     return [
         *shown,
-        RANKED,
-        f"Of {totals['responses']} responses {totals['unparsed']} had no readable answer, "
-        f"{totals['timed_out']} ran out of time when checked and {totals['failed']} failed then, by "
-        "a crash or too much memory or output (all count as wrong); "
-        f"{totals['truncated']} were cut at the length limit.",
+        f"Of {totals['responses']:,} responses {totals['unparsed']:,} had no readable answer, "
+        f"{totals['timed_out']:,} ran out of time when checked and {totals['failed']:,} failed "
+        "then, by a crash or too much memory or output (all count as wrong); "
+        f"{totals['truncated']:,} were cut at the length limit.",
     ]
+
+
+def ranking(blocks: Sequence[Sequence[Row]], of: str) -> list[str]:
+    """Write what is marked in blocks of rows, each of one model, N and whatever else; if any is."""
+    ranked = [block for block in blocks if block[0].staleness != 1]
+    most = max(map(len, ranked), default=0)
+    if most < 2:
+        return []
+    second = ", second of three or more underlined" if most > 2 else ""
+    note = f"Best value of {of} in bold{second}, ranked as printed; ties share."
+    if len(ranked) < len(blocks):
+        note += " On-policy rows (N = 1) are the reference and not ranked."
+    return [note]
+
+
+def partial(study: ResolvedStudy, rows: Sequence[Row]) -> list[str]:
+    """Write which values are of some of the seeds alone."""
+    found = [
+        f"{study.models[row.model].label}, {_n(row)}{labels.method(study, row)}: {seeds}"
+        for row in rows
+        if (seeds := _seeds(study, row))
+    ]
+    if not found:
+        return []
+    more = f"; and {len(found) - NAMED} more rows" if len(found) > NAMED else ""
+    return [f"{PARTIAL} of some of the seeds alone, not ranked: {'; '.join(found[:NAMED])}{more}."]
+
+
+def _n(row: Row) -> str:
+    return f"N = {row.staleness}, " if labels.staleness(row) else ""
+
+
+def _seeds(study: ResolvedStudy, row: Row) -> str:
+    """Return how many seeds there are for the columns that lack some."""
+    columns: dict[int, list[str]] = {}
+    for name in row.estimates:
+        if row.is_partial(name):
+            label = "macro average" if name == MACRO else study.benchmarks[name].label
+            columns.setdefault(row.seeds(name), []).append(label)
+    whole = [len(names) for names in columns.values()] == [len(row.estimates)]
+    return ", ".join(
+        f"{k} of {len(row.runs)} seeds" + ("" if whole else f" ({', '.join(names)})")
+        for k, names in columns.items()
+    )
+
+
+def parameters(study: ResolvedStudy, rows: Sequence[Row]) -> list[str]:
+    """Write what tells methods of one objective apart, which their names do not always say."""
+    by_objective: dict[str, list[Method]] = {}
+    for name in dict.fromkeys(row.method for row in rows if not row.runs[0].is_baseline):
+        method = study.methods[name]
+        by_objective.setdefault(method.objective, []).append(method)
+    parts = []
+    for methods in by_objective.values():
+        names = selection.differing(methods)
+        for method in methods:
+            own = {k: v for k, v in selection.settings(method).items() if k in names}
+            parts += [f"{method.label}: {labels.settings(own)}"] if own else []
+    return [f"Methods of one objective differ in {'; '.join(parts)}."] if parts else []
 
 
 def _problems(study: ResolvedStudy, rows: Sequence[Row], benchmarks: Sequence[str]) -> str:
@@ -65,7 +121,7 @@ def _problems(study: ResolvedStudy, rows: Sequence[Row], benchmarks: Sequence[st
     for name in benchmarks:
         b = study.benchmarks[name]
         size = next((n for row in rows if (n := row.problems(name))), b.rows)
-        parts.append(f"{b.label}: {size} x {study.samples(name)} ({b.verifier})")
+        parts.append(f"{b.label}: {size:,} × {study.samples(name)} ({labels.verifier(b.verifier)})")
     return "; ".join(parts)
 
 
@@ -76,7 +132,7 @@ def _sampling(study: ResolvedStudy, rows: Sequence[Row], benchmarks: Sequence[st
         found = sorted({study.sampling(name, row.model) for row in rows})
         how = (
             f"temperature {found[0].temperature:g}, top-p {found[0].top_p:g}, at most "
-            f"{' or '.join(str(values.max_response_tokens) for values in found)} new tokens"
+            f"{' or '.join(f'{values.max_response_tokens:,}' for values in found)} new tokens"
         )
         samplings.setdefault(how, []).append(study.benchmarks[name].label)
     return "; ".join(
@@ -91,11 +147,11 @@ def missing(results: Results, id_: str, inputs: Sequence[Path], kind: str = "cel
     absent = [path for path in paths if not path.is_file()]
     if not absent:
         return []
-    named = ", ".join(f"`{path}`" for path in absent[:MISSING_NAMED])
-    more = f" and {len(absent) - MISSING_NAMED} more" if len(absent) > MISSING_NAMED else ""
+    named = ", ".join(f"`{path}`" for path in absent[:NAMED])
+    more = f" and {len(absent) - NAMED:,} more" if len(absent) > NAMED else ""
     seeds = "seeds are counted where all benchmarks are there, of those planned. "
     return [
-        f"Incomplete: {len(absent)} of {len(paths)} {kind} are missing ({MISSING}); "
+        f"Incomplete: {len(absent):,} of {len(paths):,} {kind} are missing ({MISSING}); "
         f"{seeds if kind == 'cells' else ''}"
         f"`snakemake {results.folder}/tables/{id_}.md` makes them all; one by one they are the "
         f"targets {named}{more}."

@@ -6,14 +6,16 @@ method and benchmark. Values are as printed: shares in percent.
 
 import csv
 import math
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from respo.cli import UserError
 from respo.config.study import BASELINE, ResolvedStudy
 from respo.reporting import labels
-from respo.reporting.layout import Cell, Column, Number, Ours, Section, text
+from respo.reporting.layout import PARTIAL, Cell, Column, Number, Ours, Section, text
 from respo.reporting.rows import MACRO
 
 COLUMNS = (
@@ -24,15 +26,27 @@ TRAINING = "training"
 Z = 1.96
 
 TEXT = (
-    "The paper's value, ours and its standard error, and ours minus the paper's, in the paper's "
-    "unit. Within error: the difference is at most 1.96 standard errors of ours, where it has one; "
-    "the paper's own error, mostly unknown, would add to it. The errors are over problems: another "
-    "training run may differ by more. Ours are means over the seeds that are there."
+    "The paper's value, ours and its standard error, and ours minus the paper's, in percent and "
+    "with the paper's digits. Within error: the difference is at most 1.96 standard errors of "
+    "ours; the paper's own error, mostly unknown, would add to it. The errors are over problems: "
+    "another training run may differ by more."
 )
+# Of numbers of the training.
+TRAINING_TEXT = (
+    "The paper's value, ours, and ours minus the paper's, with the paper's digits: shares and "
+    "scores in percent, lengths in tokens. They have no error to compare with: another training "
+    "run may differ by any amount."
+)
+SEEDS_TEXT = f" Ours are of the seeds that are there; {PARTIAL}: some are not."
+# Metrics whose name in the file is no prose.
+METRICS = {"late_mean": "late score", "early_peak": "early peak"}
 
 
 class Printed(NamedTuple):
-    """A number of a paper; N is 0 for models without training. sd: a standard deviation, if any."""
+    """A number of a paper; N is 0 for models without training.
+
+    sd: a standard deviation, if any. digits: after the point.
+    """
 
     paper: str
     source: str
@@ -44,6 +58,7 @@ class Printed(NamedTuple):
     value: float
     sd: float | None
     note: str
+    digits: int = 1
 
     @property
     def key(self) -> tuple[str, str, int, str, str]:
@@ -115,6 +130,7 @@ def _printed(line: list[str], where: str, paper: str, known: dict[str, set[str]]
         _number(row["value"], f"{where}: value"),
         _number(row["sd"], f"{where}: sd") if row["sd"] else None,
         row["note"],
+        digits=len(row["value"].partition(".")[2]),
     )
 
 
@@ -146,12 +162,13 @@ HEAD = [
     text(None, "N"),
     text(None, "Method"),
     text(None, "Benchmark"),
-    text("metric", "Metric"),
-    Column("paper", "Paper", digits=None),
+    text("metric", None),
+    text(None, "Metric"),
+    Column("paper", "Paper"),
     Column("paper_sd", None),
-    Column("ours", "Ours", digits=2),
-    Column("standard_error", "Error", digits=2),
-    Column("difference", "Difference", digits=2, sign=True),
+    Column("ours", "Ours"),
+    Column("standard_error", "Error"),
+    Column("difference", "Difference", sign=True),
     text("within_error", "Within error"),
     text("note", None),
     text(None, "Note"),
@@ -161,22 +178,37 @@ HEAD = [
 def section(printed: Sequence[Printed], study: ResolvedStudy, ours: Ours) -> Section:
     """Lay out the comparison of a table's values with the paper's."""
     remarks = list(dict.fromkeys(number.note for number in printed if number.note))
-    lines = [_line(number, study, ours(*number.key), remarks) for number in printed]
+    # As many as the most exact value of the same kind: some lost their zeros.
+    digits: dict[tuple[str, str], int] = {}
+    for number in printed:
+        kind = number.source, number.metric
+        digits[kind] = max(number.digits, digits.get(kind, 0))
+    lines = [
+        _line(number, study, ours(*number.key), digits[number.source, number.metric], remarks)
+        for number in printed
+    ]
+    of_training = all(number.benchmark == TRAINING for number in printed)
     return Section(
         "reference",
         "Comparison with the paper",
-        TEXT,
-        HEAD,
+        (TRAINING_TEXT if of_training else TEXT) + SEEDS_TEXT,
+        [_without_head(column) if of_training else column for column in HEAD],
         lines,
         lines,
         notes=[f"{index}: {remark}" for index, remark in enumerate(remarks, start=1)],
     )
 
 
+def _without_head(column: Column) -> Column:
+    """Leave a column out that is empty, or the same everywhere, for numbers of the training."""
+    empty = column.key in ("standard_error", "within_error") or column.label == "Benchmark"
+    return replace(column, label=None) if empty else column
+
+
 def _line(
-    number: Printed, study: ResolvedStudy, found: Number | None, remarks: list[str]
+    number: Printed, study: ResolvedStudy, found: Number | None, digits: int, remarks: list[str]
 ) -> list[Cell]:
-    difference = found and Number(found.value - number.value)
+    difference = found and Number(found.value - number.value, digits=digits)
     error = found.error if found else None
     within = ""
     if found and error is not None:
@@ -192,15 +224,22 @@ def _line(
         labels.method(study, number),
         _benchmark(study, number.benchmark),
         number.metric,
-        Number(number.value),
+        _metric(number.metric),
+        Number(number.value, digits=digits),
         "" if number.sd is None else Number(number.sd),
-        found and Number(found.value),
-        "" if error is None else Number(error),
+        found and Number(found.value, digits=digits, partial=found.partial),
+        "" if error is None else Number(error, digits=digits),
         difference,
         within,
         number.note,
         str(remarks.index(number.note) + 1) if number.note else "",
     ]
+
+
+def _metric(name: str) -> str:
+    """Name a metric as prose does, with proper signs."""
+    shown = METRICS.get(name, name).replace("<=", "≤")
+    return re.sub(r"-(?=\d)", "−", shown)
 
 
 def _benchmark(study: ResolvedStudy, names: str) -> str:

@@ -66,6 +66,16 @@ class Row:
         value = float(self.bootstrap.mean_J[places].mean())
         return Estimate(value, float(replicates_R.std(ddof=1)))
 
+    def seeds(self, name: str) -> int:
+        """Return the number of seeds that an estimate is of."""
+        if name == MACRO:
+            return self.complete_seeds
+        return sum(benchmark == name for _, benchmark in self.cells)
+
+    def is_partial(self, name: str) -> bool:
+        """Return whether an estimate is of fewer seeds than the study names."""
+        return self.seeds(name) < len(self.runs)
+
     def problems(self, benchmark: str) -> int:
         """Return the number of a benchmark's problems, 0 without any cell."""
         return next((len(c.problems) for (_, b), c in self.cells.items() if b == benchmark), 0)

@@ -3,10 +3,13 @@
 Snakemake asks at every start: nothing here may need torch or matplotlib.
 """
 
+from collections.abc import Sequence
+
 from respo.config import Run
 from respo.config.schema import Method
-from respo.config.study import ResolvedStudy
+from respo.config.study import OPTIONS, ResolvedStudy
 
+Family = tuple[str, str]
 # As many parameter sets of one objective are a sweep.
 SWEEP = 3
 
@@ -47,13 +50,13 @@ def ablations(study: ResolvedStudy) -> list[Run]:
 
 
 def sweeps(study: ResolvedStudy) -> list[Run]:
-    """Return the runs of objectives of which a model and N has several parameter sets.
+    """Return the runs of families of which a model and N has several parameter sets.
 
-    At least `SWEEP` of them; the runs of an objective are adjacent.
+    At least `SWEEP` of them; the runs of a family are adjacent.
     """
-    groups: dict[tuple[str, int, str], list[Run]] = {}
+    groups: dict[tuple[str, int, Family], list[Run]] = {}
     for run in trained(study):
-        key = (run.model, run.staleness, study.methods[run.method].objective)
+        key = (run.model, run.staleness, family(study.methods[run.method]))
         groups.setdefault(key, []).append(run)
     return [
         run
@@ -63,12 +66,28 @@ def sweeps(study: ResolvedStudy) -> list[Run]:
     ]
 
 
-def differing(methods: list[Method]) -> list[str]:
-    """Return the parameters in which methods of one objective differ."""
+def family(method: Method) -> Family:
+    """Return what methods of one sweep share: the objective, and the options that they set."""
+    return method.objective, repr(options(method))
+
+
+def options(method: Method) -> dict[str, object]:
+    """Return the options of a run that a method sets itself."""
+    return method.model_dump(include=OPTIONS, exclude_none=True)
+
+
+def settings(method: Method) -> dict[str, object]:
+    """Return the parameters of a method and the options that it sets itself."""
+    return {**method.parameters, **options(method)}
+
+
+def differing(methods: Sequence[Method]) -> list[str]:
+    """Return the parameters and options in which methods of one objective differ."""
+    values = [settings(method) for method in methods]
     return [
         key
-        for key in dict.fromkeys(key for method in methods for key in method.parameters)
-        if len({repr(method.parameters.get(key)) for method in methods}) > 1
+        for key in dict.fromkeys(key for of_method in values for key in of_method)
+        if len({repr(of_method.get(key)) for of_method in values}) > 1
     ]
 
 

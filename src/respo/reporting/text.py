@@ -3,15 +3,42 @@
 import re
 from html import escape
 
+# Longer cells may be broken into lines.
+PROSE = 40
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
+    "×": r"$\times$",
+    "†": r"$^{\dagger}$",
     "≤": r"$\leq$",
     "−": "$-$",
+    # Outside of mathematics the default font has other characters in their place.
+    **{character: f"${character}$" for character in "<>|"},
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
+
+_FORMULAS = {"|A| c": r"$|A|\,c$", "log W": r"$\log W$"}
+
+
+def number(value: float, digits: int, sign: bool = False) -> str:
+    """Print a number: thousands apart, with a proper minus, and no sign of what prints as zero.
+
+    Args:
+        value: the number.
+        digits: after the point.
+        sign: print a plus too.
+    """
+    shown = f"{value:{'+' if sign else ''},.{digits}f}"
+    if not re.search("[1-9]", shown):
+        return shown.lstrip("+-")
+    return shown.replace("-", "−")
+
+
+def math_number(text: str) -> str:
+    """Write what `number` prints in the mathematics of LaTeX."""
+    return text.replace("−", "-").replace(",", "{,}")
 
 
 def markdown_table(header: list[str], rows: list[list[str]], text_columns: int) -> str:
@@ -36,11 +63,18 @@ def markdown_table(header: list[str], rows: list[list[str]], text_columns: int) 
 def html_table(header: list[str], blocks: list[list[list[str]]], text_columns: int) -> str:
     """Lay out a table of HTML cells with a rule between blocks of rows.
 
-    Columns after the first `text_columns` are right-aligned.
+    Columns after the first `text_columns` are right-aligned; these, or the first one if all are of
+    text, stay in sight when a reader scrolls to the right.
     """
+    lead = text_columns if text_columns < len(header) else 1
 
     def line(cells: list[str], tag: str) -> str:
-        kinds = ["text"] * text_columns + ["number"] * (len(cells) - text_columns)
+        kinds = [
+            ("text" if index < text_columns else "number")
+            + (" lead" if index < lead else "")
+            + (" prose" if len(cell) > PROSE else "")
+            for index, cell in enumerate(cells)
+        ]
         return "".join(
             f'<{tag} class="{kind}">{cell}</{tag}>' for kind, cell in zip(kinds, cells, strict=True)
         )
@@ -61,17 +95,39 @@ def html_page(title: str, parts: list[str]) -> str:
 <title>{escape(title)}</title>
 <style>
 :root {{ color-scheme: light dark; }}
-body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: min(110rem, 94vw); }}
+body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: min(110rem, 96vw); }}
 p, ul {{ max-width: 70rem; }}
-table {{ display: block; overflow-x: auto; border-collapse: collapse; }}
-table {{ font-variant-numeric: tabular-nums; }}
-tbody {{ border-top: 2px solid #888a; }}
-th, td {{ padding: 0.25rem 0.7rem; border-bottom: 1px solid #8884; white-space: nowrap; }}
+table {{ display: block; overflow-x: auto; border-collapse: separate; border-spacing: 0; }}
+table {{ font-size: 13px; font-variant-numeric: tabular-nums; }}
+/* A shadow at the right edge, covered at the end of the way by what scrolls with the cells. */
+table {{ background:
+  linear-gradient(to left, Canvas 50%, transparent) right / 3rem 100% no-repeat local,
+  linear-gradient(to left, #888c, transparent) right / 1rem 100% no-repeat scroll; }}
+tbody tr:first-child td {{ border-top: 2px solid #888a; }}
+th, td {{ padding: 0.2rem 0.45rem; border-bottom: 1px solid #8884; white-space: nowrap; }}
+th {{ white-space: normal; vertical-align: bottom; }}
 .text {{ text-align: left; }}
 .number {{ text-align: right; }}
+.prose {{ white-space: normal; min-width: 16rem; }}
+td.prose {{ vertical-align: top; }}
+@media (min-width: 50rem) {{ .lead {{ position: sticky; left: 0; background: Canvas; }} }}
 </style>
 <h1>{escape(title)}</h1>
 {body}
+<script>
+// Columns that stay in sight stand beside each other: each begins where those before it end.
+for (const table of document.querySelectorAll("table")) {{
+  const ends = [0];
+  for (const cell of table.querySelectorAll("th.lead")) {{
+    ends.push(ends.at(-1) + cell.getBoundingClientRect().width);
+  }}
+  for (const row of table.querySelectorAll("tr")) {{
+    row.querySelectorAll(".lead").forEach((cell, place) => {{
+      cell.style.left = `${{ends[place]}}px`;
+    }});
+  }}
+}}
+</script>
 </html>
 """
 
@@ -96,8 +152,12 @@ def _row(cells: list[str]) -> str:
 
 
 def plain_latex(text: str) -> str:
-    """Escape text for LaTeX."""
-    return "".join(_SPECIAL.get(character, character) for character in text)
+    """Escape text for LaTeX; the formulas of `_FORMULAS` become mathematics."""
+    parts = re.split(f"({'|'.join(map(re.escape, _FORMULAS))})", text)
+    return "".join(
+        _FORMULAS.get(part) or "".join(_SPECIAL.get(character, character) for character in part)
+        for part in parts
+    )
 
 
 def latex(text: str) -> str:

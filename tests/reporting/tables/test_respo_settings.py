@@ -24,17 +24,17 @@ def test_settings_of_a_model(folder):
     made = folder(staleness=[8, 16], seeds=[1, 2], extra_runs=[SHORT])
     found = rows(table.make("respo/table2", made.results), "setting")
     values = {name: row["small"] for name, row in found.items()}
-    assert values["Updates per rollout batch N"] == "8, 16"
-    assert values["Rollout batch N x M, prompts"] == "32, 64"
-    assert values["Policy updates"] == "32, 16"
-    assert values["Prompts trained on"] == "128, 64"
-    assert values["Seeds"] == "1, 2"
+    assert values["Updates per rollout batch N"] == "8; 16"
+    assert values["Rollout batch N × M, prompts"] == "32; 64"
+    assert values["Policy updates"] == "32; 16"
+    assert values["Prompts trained on"] == "128; 64"
+    assert values["Seeds"] == "1; 2"
     assert values["Learning rate of AdamW, constant"] == "0.0001"
     assert values["Betas"] == "0.9 and 0.999"
     assert values["KL coefficient"] == values["Dynamic sampling, rounds"] == "none"
     assert values["Initial weights"] == "made here, 1 supervised steps"
     assert (values["Trainer"], values["Training data"], values["Reward"]) == (
-        "local", "chain", "strict_box",
+        "local", "chain", "strict box",
     )  # fmt: skip
     assert values["Responses per problem K"] == "2"
     assert values["Evaluation top-p"] == "0.7"
@@ -46,13 +46,13 @@ def test_settings_of_the_paper(paper):
     found = rows(files, "setting")
     dense, mixture, long = "qwen3-1.7b-base", "qwen3-30b-a3b-base", "qwen3-1.7b-base-16k"
     limit = found["Response limit, tokens"]
-    assert (limit[dense], limit[mixture], limit[long]) == ("15360", "8192", "16384")
+    assert (limit[dense], limit[mixture], limit[long]) == ("15,360", "8,192", "16,384")
     penalty = found["Length penalty, last tokens before the limit"]
-    assert (penalty[dense], penalty[mixture]) == ("none", "4096 tokens, factor 1")
+    assert (penalty[dense], penalty[mixture]) == ("none", "4,096 tokens, factor 1")
     # The one run with routing replay is a method's own.
     assert found["Routing replay"][mixture] == "none"
     assert found["Policy updates"][long] == "512"
-    assert found["Rollout batch N x M, prompts"][dense] == "256, 512, 1024"
+    assert found["Rollout batch N × M, prompts"][dense] == "256; 512; 1,024"
     assert found["Responses per problem K"][dense] == (
         "16: AIME25, AIME24, AMC23; 4: OlympiadBench, MinervaMath, MATH-500"
     )

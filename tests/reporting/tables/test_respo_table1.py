@@ -59,8 +59,8 @@ def test_markdown(full):
     # The differences come after the notes; none within the on-policy block.
     # Problems agree, so none of them is needed; of samples, the tries of one problem never do.
     assert [row[1:7] for row in shown[8:]] == [
-        ["8", "GSPO - GRPO", "-25.0", "[-25.0, -25.0]", "-25.0", "one seed"],
-        ["8", "ReSPO - GRPO", "-75.0", "[-75.0, -75.0]", "-75.0", "one seed"],
+        ["8", "GSPO − GRPO", "−25.0", "[−25.0, −25.0]", "−25.0", "one seed"],
+        ["8", "ReSPO − GRPO", "−75.0", "[−75.0, −75.0]", "−75.0", "one seed"],
     ]
     assert [row[7:] for row in shown[8:]] == [["enough", "enough", ""]] * 2
     # GRPO is the reference and the best; the third pair is in the file of all alone.
@@ -80,7 +80,7 @@ def digest(made):
 def test_notes(full):
     text = render(full.results)["md"]
     assert "of the checkpoint at update 32" in text
-    assert "Easy: 2 x 2 (strict_box); Hard: 2 x 2 (strict_box)" in text
+    assert "Easy: 2 × 2 (strict box); Hard: 2 × 2 (strict box)" in text
     assert "temperature 1, top-p 0.7, at most 64 new tokens" in text
     assert "cluster bootstrap over problems (10,000 replicates, seed 0" in text
     # 8 cells with 4 responses, 1 unparsed and 1 truncated each.
@@ -102,7 +102,7 @@ def test_latex(full):
         r"Small \& dense & 8 & ReSPO & $\underline{0.0}_{\pm 0.0}$ & $0.0_{\pm 0.0}$"
         r" & $0.0_{\pm 0.0}$ &  & 1 \\",
     ]
-    assert r"strict\_box" in text
+    assert r"Easy: 2 $\times$ 2 (strict box)" in text
 
 
 def test_html(full):
@@ -114,7 +114,7 @@ def test_html(full):
          "<b>75.0</b> ± 0.0", "", "1"],
     ]  # fmt: skip
     assert shown[3][4] == "<u>50.0</u> ± 0.0"
-    assert shown[6][2:7] == ["GSPO - GRPO", "-25.0", "[-25.0, -25.0]", "-25.0", "one seed"]
+    assert shown[6][2:7] == ["GSPO − GRPO", "−25.0", "[−25.0, −25.0]", "−25.0", "one seed"]
     assert "<li>Sampling: temperature 1" in text
     # The page needs no other file.
     assert not re.search("(src|href)=", text)
@@ -155,8 +155,8 @@ def test_a_model_as_it_comes_stands_before_its_runs(folder):
     assert shown == [
         ["", "as it comes", "50.0 ± 0.0"],
         ["8", "GRPO", "**100.0** ± 0.0"],
-        ["8", "ReSPO", "<u>50.0</u> ± 0.0"],
-        ["8", "ReSPO - GRPO", "-25.0"],
+        ["8", "ReSPO", "50.0 ± 0.0"],
+        ["8", "ReSPO − GRPO", "−25.0"],
     ]
     assert "Rows without N are models as they come" in text
     assert "Incomplete" not in text
@@ -186,15 +186,14 @@ def test_several_seeds(folder):
     texts = render(made.results)
     grpo, respo = [cells(line)[2:] for line in lines(texts["md"], "| Small")[:2]]
     # Macro averages 75 and 25 by seed: mean 50, population standard deviation 25.
-    assert grpo == ["GRPO", "**75.0** ± 0.0", "**25.0** ± 0.0", "**50.0** ± 0.0", "25.0", "2"]
-    assert respo == [
-        "ReSPO",
-        "<u>0.0</u> ± 0.0",
-        "<u>0.0</u> ± 0.0",
-        "<u>0.0</u> ± 0.0",
-        "",
-        "1 of 2",
-    ]
+    assert grpo == ["GRPO", "75.0 ± 0.0", "25.0 ± 0.0", "50.0 ± 0.0", "25.0", "2"]
+    # Of one seed of two: marked, and not ranked; the other one is alone then.
+    assert respo == ["ReSPO", "0.0† ± 0.0", "0.0† ± 0.0", "0.0† ± 0.0", "", "1 of 2"]
+    assert (
+        "- † of some of the seeds alone, not ranked: Small & dense, N = 8, ReSPO: 1 of 2 seeds."
+        in (texts["md"])
+    )
+    assert "$0.0^{\\dagger}_{\\pm 0.0}$" in texts["tex"]
     assert "population standard deviation (ddof 0)" in texts["md"]
     first = next(csv.DictReader(io.StringIO(texts["csv"])))
     assert (first["macro_seed_sd"], first["seeds"], first["responses"]) == ("0.25", "2", "16")

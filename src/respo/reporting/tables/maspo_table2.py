@@ -7,7 +7,7 @@ gain, from replicates that are paired by problem.
 from respo.config import Run
 from respo.config.study import ResolvedStudy
 from respo.reporting import selection
-from respo.reporting.grid import LEAD, Grid, Part, lead, ours, samples
+from respo.reporting.grid import LEAD, Grid, Part, lead, number, ours, samples
 from respo.reporting.layout import Block, Cell, Column, Number, Table
 from respo.reporting.notes import missing
 from respo.reporting.results import Results
@@ -76,15 +76,16 @@ def make(results: Results) -> Table:
 def _cells(study: ResolvedStudy, rows: list[Row], index: int) -> list[Cell]:
     """Return the average of a row and its gain."""
     row, name = rows[index], selection.reference(study)
-    found = row.estimates.get(MACRO)
+    found = number(row, MACRO)
     if row.method == name or row.runs[0].is_baseline:
-        return [found and Number(*found), ""]
+        return [found, ""]
     place = (row.model, row.staleness, name)
     first = next((r for r in rows if (r.model, r.staleness, r.method) == place), None)
     if first is None:
-        return [found and Number(*found), ""]
+        return [found, ""]
     if first.bootstrap is None or row.bootstrap is None:
-        return [found and Number(*found), None]
+        return [found, None]
     difference_R = row.bootstrap.macro_replicates_R - first.bootstrap.macro_replicates_R
     gain = row.bootstrap.macro - first.bootstrap.macro
-    return [found and Number(*found), Number(gain, float(difference_R.std(ddof=1)))]
+    partial = row.is_partial(MACRO) or first.is_partial(MACRO)
+    return [found, Number(gain, float(difference_R.std(ddof=1)), partial=partial)]

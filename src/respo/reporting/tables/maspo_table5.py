@@ -1,17 +1,19 @@
 """Parameters of one objective: avg@K and pass@K. MASPO, Table 5.
 
-A block per model, N and objective that has at least three sets of parameters; its columns of
-parameters are those in which they differ.
+A block per model, N and objective that has at least three sets of parameters, all with the same
+options of a run; its columns of parameters are those in which they differ.
 """
 
 from functools import partial
 
+from respo.config.schema import Method
 from respo.config.study import ResolvedStudy
 from respo.reporting import selection
 from respo.reporting.grid import Grid
 from respo.reporting.layout import Cell, Table, text
 from respo.reporting.results import Results
 from respo.reporting.rows import Row
+from respo.reporting.selection import Family
 
 PRINTED = ("table5",)
 SECTIONS = ()
@@ -34,31 +36,29 @@ def make(results: Results) -> Table:
         UserError: a damaged or misplaced cell.
     """
     study = results.study
-    names = {objective: differing(study, objective) for objective in _objectives(study)}
+    swept = [study.methods[name] for name in dict.fromkeys(r.method for r in GRID.runs(study))]
+    families: dict[Family, list[Method]] = {}
+    for method in swept:
+        families.setdefault(selection.family(method), []).append(method)
+    names = {family: selection.differing(methods) for family, methods in families.items()}
     shown = dict.fromkeys(name for found in names.values() for name in found)
     extra = [(text(name, name), partial(_value, study, names, name)) for name in shown]
     return GRID.lay_out(
         results,
         GRID.pools(results),
         extra=extra,
-        block=lambda row: (row.model, row.staleness, study.methods[row.method].objective),
+        block=lambda row: (
+            row.model,
+            row.staleness,
+            selection.family(study.methods[row.method]),
+        ),
+        compared="a model, N and objective",
     )
 
 
-def _objectives(study: ResolvedStudy) -> list[str]:
-    return list(dict.fromkeys(study.methods[r.method].objective for r in selection.sweeps(study)))
-
-
-def differing(study: ResolvedStudy, objective: str) -> list[str]:
-    """Return the parameters in which the methods of an objective differ that the table shows."""
-    names = dict.fromkeys(run.method for run in selection.sweeps(study))
-    methods = [study.methods[name] for name in names]
-    return selection.differing([m for m in methods if m.objective == objective])
-
-
-def _value(study: ResolvedStudy, names: dict[str, list[str]], name: str, row: Row) -> Cell:
+def _value(study: ResolvedStudy, names: dict[Family, list[str]], name: str, row: Row) -> Cell:
     method = study.methods[row.method]
-    if name not in names[method.objective]:
+    if name not in names[selection.family(method)]:
         return ""
     value = method.parameters.get(name)
     return "none" if value is None else f"{value:g}"

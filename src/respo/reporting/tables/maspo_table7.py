@@ -1,24 +1,27 @@
-"""pass@k for k = 1, 2, 4, ... on the benchmarks with the most samples. MASPO, Table 7.
+"""pass@k for k = 1, 2, 4, ... on AIME 2024 and 2025. MASPO, Table 7.
+
+A study without these shows the benchmarks with the most samples.
 
 Departure from the paper: a block per benchmark, with a column per k and its standard error.
 """
 
 from respo.config.study import ResolvedStudy
-from respo.reporting import selection
-from respo.reporting.grid import LEAD, Grid, Part, lead, ours
-from respo.reporting.layout import Block, Number, Table, percent, text
-from respo.reporting.notes import BOOTSTRAP, RANKED, missing
+from respo.reporting import notes, selection
+from respo.reporting.grid import LEAD, Grid, Part, lead, number, ours
+from respo.reporting.layout import Block, Table, percent, text
 from respo.reporting.results import Results
 from respo.reporting.rows import blocks, pool
 
 PRINTED = ()
 SECTIONS = ()
+PAPER = ("aime24", "aime25")
 
 
-def most_samples(study: ResolvedStudy) -> list[str]:
-    """Return the benchmarks with the largest K; none if that is 1."""
-    k = max(study.samples(name) for name in study.benchmarks)
-    return [n for n in study.benchmarks if k > 1 and study.samples(n) == k]
+def benchmarks(study: ResolvedStudy) -> list[str]:
+    """Return the paper's benchmarks, or else all, with the largest K; none if that is 1."""
+    names = [n for n in study.benchmarks if n in PAPER] or list(study.benchmarks)
+    k = max(study.samples(name) for name in names)
+    return [n for n in names if k > 1 and study.samples(n) == k]
 
 
 GRID = Grid(
@@ -26,7 +29,7 @@ GRID = Grid(
     title="pass@k",
     kinds=("pass",),
     runs=selection.main,
-    benchmarks=most_samples,
+    benchmarks=benchmarks,
     otherwise="shows pass@k, and no benchmark of the study has more than one sample per problem",
 )
 applies, inputs = GRID.applies, GRID.inputs
@@ -38,7 +41,7 @@ def make(results: Results) -> Table:
     Raises:
         UserError: a damaged or misplaced cell.
     """
-    study, names = results.study, most_samples(results.study)
+    study, names = results.study, benchmarks(results.study)
     runs, largest = selection.main(study), study.samples(names[0])
     tries = [2**power for power in range(largest.bit_length())]
     if tries[-1] != largest:
@@ -57,7 +60,7 @@ def make(results: Results) -> Table:
                     *lead(study, row),
                     name,
                     study.benchmarks[name].label,
-                    *(_number(pools[k][place[id(row)]].estimates.get(name)) for k in tries),
+                    *(number(pools[k][place[id(row)]], name) for k in tries),
                 ]
                 for row in block
             ],
@@ -68,12 +71,15 @@ def make(results: Results) -> Table:
     ]
     what = (
         "pass@k in percent: the chance that one of k responses is correct, the unbiased estimate "
-        f"from {largest} responses per problem, averaged over problems."
+        f"from {largest:,} responses per problem, averaged over problems."
     )
-    notes = [what, BOOTSTRAP, RANKED, *missing(results, GRID.id, inputs(study))]
+    about = [
+        what,
+        notes.BOOTSTRAP,
+        *notes.partial(study, pools[1]),
+        *notes.ranking([block for _, block in blocks(pools[1])], "a model, N and benchmark"),
+        *notes.parameters(study, pools[1]),
+        *notes.missing(results, GRID.id, inputs(study)),
+    ]
     parts = [(Part("pass", dict.fromkeys(names, k)), rows) for k, rows in pools.items()]
-    return Table(GRID.title, columns, table_blocks, notes, ours=ours(parts))
-
-
-def _number(estimate: tuple[float, float] | None) -> Number | None:
-    return None if estimate is None else Number(*estimate)
+    return Table(GRID.title, columns, table_blocks, about, ours=ours(parts))

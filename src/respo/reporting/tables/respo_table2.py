@@ -10,6 +10,7 @@ from typing import NamedTuple
 from respo.config import Run
 from respo.config.schema import LocalModel, Training, VerlModel
 from respo.config.study import OPTIONS, ResolvedStudy
+from respo.reporting import labels
 from respo.reporting.layout import Block, Cell, Table, text
 from respo.reporting.results import Results
 
@@ -91,12 +92,12 @@ def _values(option: str | None, show: Callable[[Setting], str], settings: list[S
 
 
 def _joined(values: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(values))
+    return "; ".join(dict.fromkeys(values))  # a comma stands between thousands
 
 
 def _checkpoint(setting: Setting) -> str:
     if isinstance(setting.model, LocalModel):
-        return f"made here, {setting.model.warm_start.steps} supervised steps"
+        return f"made here, {setting.model.warm_start.steps:,} supervised steps"
     checkpoint = setting.model.checkpoint
     if checkpoint.hub is None:
         return str(checkpoint.path)
@@ -113,14 +114,18 @@ def _hardware(setting: Setting) -> str:
     if isinstance(setting.model, LocalModel):
         return "one process"
     resources = setting.model.resources
-    return f"{resources.nodes} x {resources.gpus_per_node} GPUs"
+    return f"{resources.nodes} × {resources.gpus_per_node} GPUs"
 
 
 def _overlong(setting: Setting) -> str:
     training = setting.training
     if not training.overlong_buffer:
         return "none"
-    return f"{training.overlong_buffer} tokens, factor {training.overlong_factor:g}"
+    return f"{training.overlong_buffer:,} tokens, factor {training.overlong_factor:g}"
+
+
+def _thousands(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 def _or_none(value: float) -> str:
@@ -140,19 +145,19 @@ ROWS: dict[str, Shown] = {
     "Trainer": (None, _backend),
     "Hardware": (None, _hardware),
     "Training data": (None, lambda s: s.study.train_data(s.run)),
-    "Reward": (None, _of("reward")),
-    "Prompt limit, tokens": (None, lambda s: str(s.model.max_prompt_tokens)),
-    "Response limit, tokens": (None, lambda s: str(s.model.max_response_tokens)),
+    "Reward": (None, lambda s: labels.verifier(s.training.reward)),
+    "Prompt limit, tokens": (None, lambda s: f"{s.model.max_prompt_tokens:,}"),
+    "Response limit, tokens": (None, lambda s: f"{s.model.max_response_tokens:,}"),
     "Length penalty, last tokens before the limit": ("overlong_buffer", _overlong),
     "Mini-batch M, prompts": (None, _of("mini_batch")),
     "Responses per prompt G": (None, _of("rollouts_per_prompt")),
     "Updates per rollout batch N": (None, lambda s: str(s.run.staleness)),
-    "Rollout batch N x M, prompts": (
+    "Rollout batch N × M, prompts": (
         None,
-        lambda s: str(s.run.staleness * s.training.mini_batch),
+        lambda s: f"{s.run.staleness * s.training.mini_batch:,}",
     ),
-    "Policy updates": (None, _of("updates")),
-    "Prompts trained on": (None, lambda s: str(s.training.updates * s.training.mini_batch)),
+    "Policy updates": (None, lambda s: f"{s.training.updates:,}"),
+    "Prompts trained on": (None, lambda s: f"{s.training.updates * s.training.mini_batch:,}"),
     "Seeds": (None, lambda s: str(s.run.seed)),
     "Rollout temperature": (None, lambda s: f"{s.training.temperature:g}"),
     "Loss aggregation": ("loss_aggregation", _of("loss_aggregation")),
@@ -177,7 +182,9 @@ assert {option for option, _ in ROWS.values() if option} == OPTIONS - {"overlong
 
 def _sampling(name: str) -> Callable[[ResolvedStudy, str], str]:
     def show(study: ResolvedStudy, model: str) -> str:
-        return _joined(f"{getattr(study.sampling(b, model), name):g}" for b in study.benchmarks)
+        return _joined(
+            _thousands(getattr(study.sampling(b, model), name)) for b in study.benchmarks
+        )
 
     return show
 
@@ -192,10 +199,14 @@ def _samples(study: ResolvedStudy, model: str) -> str:
 
 
 EVALUATION: dict[str, Callable[[ResolvedStudy, str], str]] = {
-    "Evaluated updates": lambda study, _: ", ".join(map(str, study.study.evaluation.updates)),
+    "Evaluated updates": lambda study, _: _joined(
+        f"{update:,}" for update in study.study.evaluation.updates
+    ),
     "Responses per problem K": _samples,
     "Evaluation temperature": _sampling("temperature"),
     "Evaluation top-p": _sampling("top_p"),
     "Evaluation limit, tokens": _sampling("max_response_tokens"),
-    "Verifier": lambda study, _: _joined(b.verifier for b in study.benchmarks.values()),
+    "Verifier": lambda study, _: _joined(
+        labels.verifier(b.verifier) for b in study.benchmarks.values()
+    ),
 }

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from respo.config.schema import Method
-from respo.config.study import OPTIONS, ResolvedStudy
+from respo.config.study import ResolvedStudy
+from respo.reporting import labels, selection
 from respo.reporting.layout import Block, Cell, Table, text
 from respo.reporting.results import Results
 
@@ -37,8 +37,8 @@ def make(results: Results) -> Table:
             name,
             method.label,
             method.objective,
-            _listed(method.parameters),
-            _listed(_options(method)),
+            labels.settings(method.parameters),
+            labels.settings(selection.options(method)),
             method.source,
         ]
         for name, method in methods.items()
@@ -53,17 +53,3 @@ def make(results: Results) -> Table:
         ),
     ]
     return Table("methods", COLUMNS, [Block(rows, ranked=False)], notes)
-
-
-def _options(method: Method) -> dict[str, object]:
-    return method.model_dump(include=OPTIONS, exclude_none=True)
-
-
-def _listed(values: dict[str, object]) -> str:
-    return ", ".join(f"{name} {_shown(value)}" for name, value in values.items())
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)

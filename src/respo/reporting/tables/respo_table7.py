@@ -16,11 +16,12 @@ ID = "respo/table7"
 # Beside the bins: all responses that have become clearly less likely.
 TAIL = (-math.inf, -0.5)
 NOTES = [
-    "Responses: their number, all seeds together. Length: their mean number of tokens; ratio: by "
+    "Responses: their number, all seeds together. Length, in tokens: the mean of theirs; ratio: by "
     "that of all positive responses of the row's runs. The last column is not a bin of its own: "
     "all with log W ≤ −0.5.",
 ]
 QUANTITIES = {"responses": "responses_XN", "length": "mean_tokens_XN", "ratio": "length_ratio_XN"}
+DIGITS = {"responses": 0, "length": 1, "ratio": 2}
 applies = branch_sums.applies
 
 
@@ -61,13 +62,14 @@ def _cells(sums: Sums | None, name: str, count: int) -> list[Cell]:
     whole, by_seed = (getattr(branch, QUANTITIES[name]) for branch in sums.whole())
     if name == "responses":
         tail = sums.merged(*TAIL).whole()[0].responses_XN[0]
-        return [str(responses) for responses in [*whole.tolist(), tail]]
-    return [*(number(whole[n], by_seed[:, n]) for n in range(count)), value(name, sums)]
+        return [Number(int(responses), digits=0) for responses in [*whole.tolist(), tail]]
+    cells = (number(whole[n], by_seed[:, n], DIGITS[name]) for n in range(count))
+    return [*cells, value(name, sums)]
 
 
 def value(name: str, sums: Sums) -> Cell:
     """Return a quantity of the responses with log W at most -0.5."""
     whole, by_seed = (getattr(b, QUANTITIES[name]) for b in sums.merged(*TAIL).whole())
     if name == "responses":  # a sum, of which the seeds have no spread
-        return Number(float(whole[0]))
-    return number(whole[0], by_seed[:, 0])
+        return Number(float(whole[0]), digits=DIGITS[name])
+    return number(whole[0], by_seed[:, 0], DIGITS[name])

@@ -47,12 +47,12 @@ def make(results: Results) -> Table:
     early, late = round(updates * EARLY), round(updates * LATE)
     columns = [
         *LEAD,
-        _percent("early_peak", "Early peak"),
-        _percent("late_score", "Late score", "late_score_sd"),
-        _percent("final_score", "Final score"),
-        Column("response_length", "Response length", error="response_length_sd"),
-        _percent("capped_share", "Capped", "capped_share_sd"),
-        Column("approx_kl", "Approx. KL x 1000", digits=2, scale=1000, error="approx_kl_sd"),
+        _percent("early_peak", "Early peak, %"),
+        _percent("late_score", "Late score, %", "late_score_sd"),
+        _percent("final_score", "Final score, %"),
+        Column("response_length", "Response length, tokens", error="response_length_sd"),
+        _percent("capped_share", "Capped, %", "capped_share_sd"),
+        Column("approx_kl", "Approx. KL × 1,000, nats", digits=2, scale=1000, error="approx_kl_sd"),
         text(None, "Seeds"),
     ]
     found = {group: _curves(results, group.runs) for group in _groups(study)}
@@ -66,12 +66,12 @@ def make(results: Results) -> Table:
     ]
     notes = [
         "Score: (s + 1) / 2 in percent, where s is the mean reward of an update's responses, "
-        f"length penalty included. Early peak: the maximum of the updates 1 to {early}. All but "
-        f"the first and the final score: mean over the updates {late} to {updates}, weighted by "
-        "update (trapezoids), with ± the standard deviation in time within the run. Means over "
+        f"length penalty included. Early peak: the maximum of the updates 1 to {early:,}. All but "
+        f"the first and the final score: mean over the updates {late:,} to {updates:,}, weighted "
+        "by update (trapezoids), with ± the standard deviation in time within the run. Means over "
         "seeds.",
-        "Capped: responses cut at the length limit. Approximate KL: mean over tokens of the log "
-        "probability when sampled minus that when learned from, nats.",
+        "Capped: share of the responses that were cut at the length limit. Approximate KL: mean "
+        "over tokens of the log probability when sampled minus that when learned from, nats.",
         *missing(results, ID, inputs(study), "files of runs"),
     ]
     return Table("routing replay", columns, blocks, notes, ours=_ours(found, late, early))
@@ -148,7 +148,7 @@ def _ours(found: dict[Group, list[Curves]], late: int, early: int) -> Ours:
             if group[:3] == (model, staleness, method):
                 value = _mean(curves, _summaries(late, early)[metric])
                 # The deviation in time is no error of the mean.
-                return value and Number(100 * value.value)
+                return value and Number(100 * value.value, partial=len(curves) < len(group.runs))
         return None
 
     return find
