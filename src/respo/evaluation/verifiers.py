@@ -137,7 +137,7 @@ def _code(options: Options) -> Iterator[Verifier]:
     from respo.rewards.code import CodePool
 
     limits = {"seconds": options.seconds, "memory_mb": options.memory_mb}
-    given = {key: value for key, value in limits.items() if value is not None}
+    given: dict[str, Any] = {key: v for key, v in limits.items() if v is not None}
     with (
         ProgramTests(_tests(options)) as tests,
         CodePool(options.workers, unsandboxed=options.unsandboxed, **given) as pool,
@@ -146,11 +146,11 @@ def _code(options: Options) -> Iterator[Verifier]:
         def check(generations: Sequence[Generation], progress: Progress) -> list[Verdict]:
             verdicts: list[Verdict] = []
             for pairs in _programs(generations, tests):
-                before = len(verdicts)
-                verdicts += pool.check(
-                    pairs,
-                    lambda done, _, before=before: progress(before + done, len(generations)),
-                )
+
+                def told(done: int, _: int, before: int = len(verdicts)) -> None:
+                    progress(before + done, len(generations))
+
+                verdicts += pool.check(pairs, told)
             return verdicts
 
         versions = environment() | {"sandbox": pool.sandbox}
