@@ -139,6 +139,37 @@ def test_numbers_of_the_main_table_meet_their_rows(paper):
     assert "- 1: The paper's value is of one of its three runs." in files["md"]
 
 
+def test_numbers_of_the_training_have_no_columns_of_errors(paper):
+    made = paper("respo")
+    files, rows = compared(made, "respo/table7")
+    assert len(rows) == 6
+    part = files["md"].partition("## Comparison with the paper")[2]
+    lines = [line for line in part.splitlines() if line.startswith("|")]
+    head, _, *shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert head == ["Model", "N", "Method", "Metric", "Paper", "Ours", "Difference", "Note"]
+    assert "errors are over problems" not in part
+    # As many digits as the paper's, thousands apart, and proper signs.
+    assert {tuple(row[3:5]) for row in shown} == {
+        ("mean tokens, log W ≤ −0.5", "1,276"), ("mean tokens, log W ≤ −0.5", "936"),
+        ("length ratio, log W ≤ −0.5", "1.13"), ("length ratio, log W ≤ −0.5", "1.06"),
+        ("responses, log W ≤ −0.5", "7,163"), ("responses, log W ≤ −0.5", "4,918"),
+    }  # fmt: skip
+    header = files["reference.csv"].splitlines()[0]
+    assert ",metric,paper,paper_sd,ours,standard_error,difference,within_error,note," in header
+
+
+def test_printed_zeros_are_kept(paper):
+    made = paper("respo")
+    made.cells("grpo", DENSE, 8, [4, 4])
+    files, rows = compared(made)
+    assert rows["table1", MIXTURE, "gspo", "8", "aime25", "pass@1"]["paper"]
+    part = files["md"].partition("## Comparison with the paper")[2]
+    cells = [line.split("|")[6].strip() for line in part.splitlines() if "pass@1" in line]
+    assert all("." in cell for cell in cells)
+    # Section 4.3 prints two digits, Table 1 one.
+    assert {len(cell.partition(".")[2]) for cell in cells} == {1, 2}
+
+
 def test_the_mean_of_some_benchmarks_has_their_error(paper):
     made = paper("respo")
     for seed in (1, 2, 3):

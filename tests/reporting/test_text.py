@@ -65,7 +65,9 @@ def test_html_escapes_what_is_special():
 
 def test_html_aligns_numbers_to_the_right():
     assert html_table(["A", "B"], [[["x", "1"]], [["y", "2"]]], text_columns=1) == (
-        '<table>\n<thead>\n<tr><th class="text lead">A</th><th class="number">B</th></tr>\n</thead>\n'
+        '<table>\n<thead>\n<tr><th class="text lead">A</th><th class="number">B</th></tr>\n'
+        "</thead>\n"
         '<tbody>\n<tr><td class="text lead">x</td><td class="number">1</td></tr>\n</tbody>\n'
-        '<tbody>\n<tr><td class="text lead">y</td><td class="number">2</td></tr>\n</tbody>\n</table>'
+        '<tbody>\n<tr><td class="text lead">y</td><td class="number">2</td></tr>\n</tbody>\n'
+        "</table>"
     )

@@ -81,6 +81,35 @@ def test_pass_at_k_is_the_unbiased_estimate_on_the_benchmarks_of_the_paper(paper
     assert values == pytest.approx([value / 2 for value in expected])
 
 
+def test_what_is_ranked_is_what_the_note_says(paper):
+    made = paper("maspo")
+    middle = "r1-distill-qwen-7b-8k"
+    for method, correct in (
+        ("maspo-a0.8-b0.03", 8), ("maspo", 16), ("maspo-a0.5-b0", 4),
+        ("grpo", 2), ("clip-higher", 4), ("clip-higher-maspo", 1),
+    ):  # fmt: skip
+        made.cells(method, middle, 16, [correct, 0])
+    text = table.make("maspo/table5", made.results)["md"]
+    assert "Best value of a model, N and objective in bold, second of three or more und" in text
+    # Each of the two sweeps has its best, GRPO's with 4 of 32 and 0 of 32.
+    _, *rows = shown(text)
+    best = {row[2] for row in rows if row[0] == "R1-Distill-7B" and row[7].startswith("**")}
+    assert best == {"MASPO", "Clip Higher"}
+    text = table.make("maspo/table7", made.results)["md"]
+    assert "Best value of a model, N and benchmark in bold" in text
+
+
+def test_labels_are_explained(paper):
+    text = table.make("maspo/table6", paper("maspo").results)["md"]
+    # One method of each objective: nothing to tell apart.
+    assert "Methods of one objective" not in text
+    text = table.make("respo/table1", paper("maspo").results)["md"]
+    assert "MASPO 0.5/0.03: alpha 0.5, beta_low 0.03, beta_high 0.03" in text
+    assert "Clip Higher 0.265: epsilon_high 0.265" in text
+    # An option of a run tells methods apart as well.
+    assert "Entropy Reg.: epsilon_high 0.2, entropy_coefficient 0.0" in text
+
+
 def test_a_sweep_shows_the_parameters_that_differ(paper):
     made = paper("maspo")
     middle = "r1-distill-qwen-7b-8k"

@@ -65,6 +65,17 @@ def test_length_by_log_w(folder):
     assert found["length"]["log_w_2_5"] == ""
 
 
+def test_lengths_counts_and_ratios_have_their_digits(folder):
+    made = folder(methods=["grpo"], seeds=[1, 2])
+    made.branches({(1, 1): (1200, 3.0, 3664800), (1, 4): (6, 1.0, 60)}, "grpo")
+    text = table.make("respo/table7", made.results)["md"]
+    lines = [line for line in text.splitlines() if line.startswith("| Small")]
+    shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    # Bin 1 is the second; 3664800 / 1200 = 3054 tokens, all responses 3664860 / 1206 = 3038.86.
+    assert [row[5] for row in shown] == ["1,200", "3,054.0", "1.00"]
+    assert "Of some of the seeds alone: Small & dense, N = 8, GRPO: 1 of 2 seeds." in text
+
+
 def metrics(made, seed=1, value=-0.5):
     log_w = [0.0, 2 * value] * 16
     made.metrics([0.0] * 32, log_w, "grpo", seed=seed, rollout_batch=BATCHES)

@@ -199,6 +199,28 @@ def test_several_seeds(folder):
     assert (first["macro_seed_sd"], first["seeds"], first["responses"]) == ("0.25", "2", "16")
 
 
+def test_notes_tell_which_columns_lack_seeds(folder):
+    made = folder(seeds=[1, 2])
+    constant(made, {"easy": 2, "hard": 1}, method="grpo", seed=1)
+    constant(made, {"easy": 1}, method="grpo", seed=2)
+    text = render(made.results)["md"]
+    assert "alone, not ranked: Small & dense, N = 8, GRPO: 1 of 2 seeds (Hard)." in text
+    (grpo, _) = [cells(line)[3:6] for line in lines(text, "| Small")]
+    assert grpo == ["75.0 ± 0.0", "50.0† ± 0.0", "--"]
+
+
+def test_notes_on_ranks_are_those_that_apply(folder, full):
+    text = render(full.results)["md"]
+    assert "in bold, second of three or more underlined, ranked as printed" in text
+    assert "On-policy rows (N = 1) are the reference and not ranked" in text
+    made = folder()
+    constant(made, {"easy": 1, "hard": 1}, method="grpo")
+    text = render(made.results)["md"]
+    assert "Best value of a model and N in bold, ranked as printed" in text
+    assert "On-policy" not in text
+    assert "bold" not in render(folder(methods=["grpo"]).results)["md"]
+
+
 def test_missing_cells_are_shown_and_named(folder):
     made = folder()
     constant(made, {"easy": 1}, method="grpo")
