@@ -81,9 +81,19 @@ def shown_in(setting: Setting, all_groups: Iterable[Group]) -> list[Group]:
     ]
 
 
-def window(updates: int) -> int:
-    """Return the number of updates, odd, that a running mean spans."""
-    return 2 * round(updates * WINDOW_SHARE / 2) + 1
+def window(updates: int, share: float = WINDOW_SHARE) -> int:
+    """Return the number of updates, odd, that a running mean over a share of a run spans."""
+    return 2 * round(updates * share / 2) + 1
+
+
+def points(width: int, updates: int) -> int:
+    """Return the odd number of points, each the mean of so many updates, nearest to a width."""
+    return 2 * round(width / updates / 2 - 0.5) + 1
+
+
+def batch_means(values: np.ndarray, staleness: int) -> np.ndarray:
+    """Return the mean of each rollout batch of values that are one per update."""
+    return mean_by_batch(np.arange(len(values)) // staleness, values)[1]
 
 
 def running_mean(values: np.ndarray, width: int) -> np.ndarray:
@@ -104,18 +114,18 @@ def smoothed(seeds: Sequence[np.ndarray], width: int, staleness: int = 1) -> Cur
 
     Args:
         seeds: the values of each.
-        width: updates that the running mean spans.
+        width: updates, an odd number, that the running mean spans.
         staleness: above 1, each rollout batch is averaged first, and stands in its middle; the
             running mean spans about as many updates, but an odd number of whole batches. For what
             starts anew with every rollout batch.
     """
     middle = (staleness + 1) / 2
-    batches = 2 * round(width / staleness / 2 - 0.5) + 1 if staleness > 1 else width
+    span = points(width, staleness)
     curves = []
     for values in seeds:
-        means = mean_by_batch(np.arange(len(values)) // staleness, values)[1]
+        means = batch_means(values, staleness)
         updates = middle + staleness * np.arange(len(means))
-        curves.append((updates, running_mean(means, max(1, batches))))
+        curves.append((updates, running_mean(means, span)))
     return over_seeds(curves)
 
 

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from respo.reporting.page.curves import METRICS, collect, thinned
+from respo.reporting import curves as figures
+from respo.reporting import dynamics
+from respo.reporting.page.curves import BY_BATCH, METRICS, collect, thinned
 from respo.training.local.metrics import INTEGERS
 from respo.training.local.metrics import METRICS as MEASURED
 
@@ -30,25 +32,45 @@ def test_curves_of_runs_and_targets_of_what_is_missing(folder):
     assert list(found["metrics"]) == ["score", "log_ratio_mean", "entropy"]
     there, missing = found["runs"]
     assert (there["method"], there["N"], there["seed"]) == ("grpo", 8, 1)
-    assert (there["updates"], there["width"]) == (32, 1)
+    assert (there["updates"], there["width"]) == (32, [1, 8])
     # Rewards are -1 and 1: 0.5 is three quarters right.
     assert there["values"]["score"] == [0.75] * 32
+    # One for each of four rollout batches.
+    assert there["values"]["log_ratio_mean"] == [-0.25] * 4
+    assert {name for name, m in found["metrics"].items() if m["by_batch"]} == {"log_ratio_mean"}
+    # A sixteenth of a run are 3 updates, an eighth 5, which are as good as one rollout batch.
+    assert there["spans"] == {"0.03125": [1, 1], "0.0625": [3, 1], "0.125": [5, 1]}
     assert there["values"]["entropy"] == entropy.tolist()
-    target = made.run("respo").folder(made.path) / "metrics.parquet"
     assert missing == {
         **{"model": "small", "method": "respo", "N": 8, "seed": 1},
-        "target": str(target),
+        "target": "small/respo/N8/seed1/metrics.parquet",
     }
 
 
 def test_long_runs_have_few_points(folder):
     made = folder(updates=1000, checkpoints=[1000], evaluation=EVALUATION)
-    made.metrics([0.0] * 1000, np.arange(1000.0), "grpo")
+    made.metrics([0.0] * 1000, np.arange(1000.0), "grpo", entropy=np.arange(1000.0))
     run = collect(made.results)["runs"][0]
-    # 1000 / 256 is more than 3.
-    assert run["width"] == 4
-    assert run["values"]["log_ratio_mean"][:2] == [1.5, 5.5]
-    assert len(run["values"]["log_ratio_mean"]) == 250
+    # 1000 / 256 is more than 3; 125 rollout batches are few enough.
+    assert run["width"] == [4, 8]
+    assert run["values"]["entropy"][:2] == [1.5, 5.5]
+    assert len(run["values"]["entropy"]) == 250
+    assert run["values"]["log_ratio_mean"][:2] == [3.5, 11.5]
+    # A sixteenth are 63 updates: 15 points of 4, or 7 of 8.
+    assert run["spans"]["0.0625"] == [15, 7]
+
+
+def test_curves_are_those_of_the_figures(folder):
+    made = folder()
+    drift = np.random.default_rng(0).normal(size=32)
+    made.metrics([0.0] * 32, drift, "grpo")
+    values = collect(made.results)["runs"][0]["values"]["log_ratio_mean"]
+    drawn = figures.smoothed([drift], figures.window(32), staleness=8)
+    assert values == pytest.approx(drawn.mean.tolist(), rel=1e-3)
+    known = [each for each in vars(dynamics).values() if isinstance(each, dynamics.Quantity)]
+    shown = [each for each in known if each.column in METRICS]
+    assert len(shown) > 5
+    assert [each.by_batch for each in shown] == [each.column in BY_BATCH for each in shown]
 
 
 EVALUATION = {"updates": [1000], "temperature": 1.0, "top_p": 0.7, "seed": 0}

@@ -83,10 +83,6 @@ function unique(values) {
   return [...new Set(values)];
 }
 
-function percent(share) {
-  return (100 * share).toFixed(1);
-}
-
 function plain(number) {
   if (number === null || number === undefined) return MISSING;
   if (number === 0) return "0";

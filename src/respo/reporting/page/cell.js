@@ -11,53 +11,87 @@ function openCell(address) {
 }
 
 function closeCell() {
-  const address = state.get("cell");
+  const [row, name] = whatIs(state.get("cell"));
   setState({ cell: "" });
   showGrid();
   showCell();
-  const button = TABLE.querySelector(`[data-cell="${CSS.escape(address)}"]`);
+  const button = row && TABLE.querySelector(`[data-cell="${CSS.escape(addressOf(row, name))}"]`);
   (button || TABLE).focus();
+}
+
+// Row and column of an address; nothing of one that the study does not have.
+function whatIs(address) {
+  for (const row of data.rows) {
+    if (address === addressOf(row, MACRO)) return [row, MACRO];
+  }
+  if (!Object.hasOwn(data.cells, address)) return [];
+  const row = data.rows.find((r) => address.startsWith(`${r.model}/${r.method}/N${r.N}/`));
+  return [row, address.split("/").at(-1)];
 }
 
 function showCell() {
   const address = state.get("cell");
-  const cell = data.cells[address];
   CELL.hidden = !address;
   if (!address) return;
-  if (!cell) {
-    CELL.replaceChildren(make("p", { id: "cell-title" }, `This study has no cell ${address}.`));
+  const [row, name] = whatIs(address);
+  if (!row) {
+    CELL.replaceChildren(cellHead(`This study has no cell ${address}.`));
     return;
   }
-  const [model, method, n, , benchmark] = address.split("/");
-  const row = data.rows.find((r) => address.startsWith(`${r.model}/${r.method}/N${r.N}/`));
-  const about = data.benchmarks[benchmark];
-  const title = [row.label, row.N > 1 ? `N = ${row.N}` : null, data.models[model], about.label];
-  const parts = [
-    make(
-      "div",
-      { class: "head" },
-      make("h2", { id: "cell-title", tabindex: "-1" }, title.filter(Boolean).join(", ")),
-      make("button", { type: "button", class: "close", onclick: closeCell }, "Close"),
-    ),
-    row.seeds.length > 1 ? seedButtons(row, benchmark, address) : null,
-    cell.responses === undefined
-      ? make("p", { class: "missing" }, "This cell is missing. The target that makes it:")
-      : list([
-          ["pass@1", `${percent(cell.value)}%, update ${cell.update}`],
-          ["problems", `${cell.problems} with ${about.samples} samples each (${about.verifier})`],
-          ...counts([cell]),
-        ]),
-    target(cell.target),
-  ];
-  if (cell.responses !== undefined) parts.push(responses(cell, benchmark), provenance(cell));
-  CELL.replaceChildren(...parts.filter(Boolean));
+  const title = [row.label, row.N > 1 ? `N = ${row.N}` : null, data.models[row.model], nameOf(name)];
+  CELL.replaceChildren(
+    cellHead(title.filter(Boolean).join(", ")),
+    ...(name === MACRO ? macroParts(row) : cellParts(row, name, address)),
+  );
 }
 
-function seedButtons(row, benchmark, address) {
+function cellHead(title) {
+  return make(
+    "div",
+    { class: "head" },
+    make("h2", { id: "cell-title", tabindex: "-1" }, title),
+    make("button", { type: "button", class: "close", onclick: closeCell }, "Close"),
+  );
+}
+
+// The grid's number, which an address of one seed does not show.
+function pooled(row, name) {
+  const found = row.estimates[name];
+  if (!found) return MISSING;
+  return `${found.text} ± ${found.error}%${found.partial ? `, † of ${found.partial} alone` : ""}`;
+}
+
+function macroParts(row) {
+  const about = make("p", { class: "quiet" }, "Mean of the benchmarks; the grid shows the mean over seeds.");
+  return [about, list([["in the grid", pooled(row, MACRO)], ...bySeed(row)])];
+}
+
+function cellParts(row, name, address) {
+  const cell = data.cells[address];
+  const about = data.benchmarks[name];
+  const parts = row.seeds.length > 1 ? [seedNote(row, name), seedButtons(row, name, address)] : [];
+  if (!cell.counts) {
+    parts.push(make("p", { class: "missing" }, "This cell is missing. The target that makes it:"));
+    return [...parts, target(cell.target)];
+  }
+  const pairs = [
+    ["pass@1", `${cell.value}%, update ${cell.update}`],
+    ["problems", `${cell.problems} with ${about.samples} samples each (${about.verifier})`],
+    ...cell.counts,
+  ];
+  return [...parts, list(pairs), target(cell.target), responses(cell, name), provenance(cell)];
+}
+
+function seedNote(row, name) {
+  const text = `The grid shows the mean over seeds (${pooled(row, name)}); this is one seed:`;
+  return make("p", { class: "quiet" }, text);
+}
+
+function seedButtons(row, name, address) {
   const box = make("div", { class: "controls", role: "group", "aria-label": "Seed" });
   for (const seed of row.seeds) {
-    const other = `${runName(row, seed)}/${benchmark}`;
-    const missing = data.cells[other].responses === undefined ? " (missing)" : "";
+    const other = addressOf(row, name, seed);
+    const missing = isThere(row, name, seed) ? "" : " (missing)";
     const pressed = String(other === address);
     const attributes = { type: "button", "aria-pressed": pressed, onclick: () => openCell(other) };
     box.append(make("button", attributes, `seed ${seed}${missing}`));
@@ -66,13 +100,15 @@ function seedButtons(row, benchmark, address) {
 }
 
 function target(path) {
-  const text = `snakemake ${path} --config study=${data.study}`;
+  const { before, after, where } = data.command;
+  const text = before + path + after;
   const said = make("span", { role: "status" });
   const copy = async () => {
     said.textContent = (await copied(text)) ? "copied" : "select the text and copy it by hand";
   };
   const button = make("button", { type: "button", onclick: copy }, "Copy");
-  return make("p", { class: "target" }, make("code", {}, text), button, said);
+  const place = where ? make("span", {}, "in ", make("code", {}, where)) : null;
+  return make("p", { class: "target" }, make("code", {}, text), button, said, place);
 }
 
 async function copied(text) {

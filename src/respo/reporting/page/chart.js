@@ -62,7 +62,8 @@ function path(points) {
       pen = "L";
     }
   }
-  return text;
+  // A point between gaps is a short stroke.
+  return text.replace(/M[^ML]*(?=M|$)/g, "$&h2");
 }
 
 // lines: {label, look, x: updates, mean, low, high}. axis: of `axisOf`.
@@ -71,7 +72,8 @@ function chart(title, lines, end, axis, about) {
   const across = (u) => left + ((width - left - right) * u) / end;
   const up = (v) => {
     const place = v === null ? null : axis.place(v);
-    return place === null ? null : height - bottom - (height - top - bottom) * place;
+    // What is below the axis, such as the edge of a band, is cut off.
+    return place === null ? null : height - bottom - (height - top - bottom) * Math.max(0, place);
   };
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}` });
   for (const [value, label] of axis.ticks) {
@@ -89,9 +91,10 @@ function chart(title, lines, end, axis, about) {
   svg.append(draw("text", { x: middle, y: height - 3, "text-anchor": "middle" }, "policy updates"));
   for (const line of lines) {
     const { color, dash, width: thick } = line.look;
-    if (line.low) svg.append(band(line, across, up, color));
+    const area = line.low ? band(line, across, up, height - bottom) : "";
+    if (area) svg.append(draw("path", { class: "band", d: area, fill: color, "fill-opacity": 0.18 }));
     const shape = path(line.x.map((u, i) => [across(u), up(line.mean[i])]));
-    svg.append(
+    if (shape) svg.append(
       draw("path", { d: shape, fill: "none", stroke: color, "stroke-width": thick, "stroke-dasharray": dash }),
     );
   }
@@ -100,11 +103,21 @@ function chart(title, lines, end, axis, about) {
   return panel(title, svg, cursor, lines, end, across, about);
 }
 
-function band(line, across, up, color) {
-  const there = line.x.map((_, i) => i).filter((i) => line.low[i] !== null && up(line.low[i]) !== null);
-  const upper = there.map((i) => [across(line.x[i]), up(line.high[i])]);
-  const lower = there.map((i) => [across(line.x[i]), up(line.low[i])]).reverse();
-  return draw("path", { d: `${path([...upper, ...lower])}Z`, fill: color, "fill-opacity": 0.18 });
+// A closed area for each piece of a line, as its gaps divide it; down to the floor where the lower
+// edge has no place.
+function band(line, across, up, floor) {
+  const pieces = [[]];
+  line.x.forEach((u, i) => {
+    const [middle, high, low] = [line.mean[i], line.high[i], line.low[i]].map(up);
+    if (middle === null) pieces.push([]);
+    else pieces.at(-1).push([across(u), high, low === null ? floor : low]);
+  });
+  const area = (piece) => {
+    const upper = piece.map(([x, high]) => [x, high]);
+    const lower = piece.map(([x, , low]) => [x, low]).reverse();
+    return `${path([...upper, ...lower])}Z`;
+  };
+  return pieces.filter((piece) => piece.length).map(area).join("");
 }
 
 // The legend reads the values at the cursor, which is the same in all panels.

@@ -3,10 +3,13 @@
 // The name of the reference among the methods, where it can be left out.
 const REFERENCE = "on-policy";
 const ON_POLICY = { label: "on-policy (N = 1)", color: "#B0B0B0", dash: "", width: 1.2 };
-const SMOOTHING = [["0", "none"], ["0.03125", "1/32 of a run"], ["0.0625", "1/16 of a run"], ["0.125", "1/8 of a run"]];
 const AXES = [["linear", "linear"], ["log", "logarithmic"]];
 let readers = [];
 let cursorAt = null;
+
+function smoothings() {
+  return [["0", "none"], ...data.curves.shares];
+}
 
 function runsOf(model) {
   return data.curves.runs.filter((run) => run.model === model);
@@ -41,7 +44,7 @@ function settings() {
     model,
     runs,
     metric: chosen("metric", metrics, metrics[0]),
-    smoothing: Number(chosen("smooth", SMOOTHING.map(([value]) => value), "0.0625")),
+    smoothing: chosen("smooth", smoothings().map(([value]) => value), "0.0625"),
     axis: chosen("axis", ["linear", "log"], "linear"),
     without: hidden("without"),
     staleness: panelsOf(runs).filter((n) => !hidden("without-n").includes(String(n))),
@@ -81,7 +84,7 @@ function showCurves() {
   controls.replaceChildren(
     choice("Metric", "metric", metrics, metrics[0][0], after),
     choice("Model", "curve-model", models, models[0][0], after),
-    choice("Running mean", "smooth", SMOOTHING, "0.0625", after),
+    choice("Running mean", "smooth", smoothings(), "0.0625", after),
     choice("Vertical axis", "axis", AXES, "linear", after),
     boxes("N", "without-n", staleness, after),
     boxes("Methods", "without", methods, after),
@@ -95,23 +98,30 @@ function showCurves() {
 function showNotes(now) {
   const there = now.runs.filter((run) => run.values);
   const missing = now.runs.filter((run) => !run.values);
-  const width = Math.max(...there.map((run) => run.width), 1);
   const metric = data.curves.metrics[now.metric];
+  const width = Math.max(...there.map((run) => run.width[0]), 1);
+  const byUpdate = width > 1 ? `A point is the mean of ${width} updates.` : "A point is one update.";
   const notes = [
     `${metric.label}: ${metric.about}.`,
-    width > 1 ? `A point is the mean of ${width} updates.` : "A point is one update.",
+    metric.by_batch ? byBatch(there) : byUpdate,
     "Lines are means over seeds, bands ± one population standard deviation over seeds.",
-    now.axis === "log" ? "Values that are not positive have no place on a logarithmic axis." : "",
-    missing.length ? `Missing: ${missing.map((run) => run.target).join(", ")}.` : "",
+    now.axis === "log" ? "Values that are not positive have no place on a logarithmic axis; bands go to its lower end." : "",
+    missing.length ? `Missing: ${missing.map((run) => data.command.before.replace("snakemake ", "") + run.target).join(", ")}.` : "",
   ];
   document.getElementById("curve-notes").textContent = notes.filter(Boolean).join(" ");
+}
+
+function byBatch(runs) {
+  const several = runs.some((run) => run.width[1] > run.N) ? " or several" : "";
+  return `It starts anew with every rollout batch: a point is the mean of a whole one (N updates)${several}.`;
 }
 
 function showPanels(now) {
   const panels = now.staleness.map((n) => [n, linesOf(now, n)]);
   const lines = panels.flatMap(([, found]) => found);
-  const values = lines.flatMap((line) => [line.low || line.mean, line.high || line.mean]).flat();
-  const axis = axisOf(values, now.axis === "log");
+  const logarithmic = now.axis === "log";
+  const values = lines.flatMap((line) => [...line.mean, ...(line.high || []), ...lowest(line, logarithmic)]);
+  const axis = axisOf(values, logarithmic);
   const end = Math.max(...now.runs.map((run) => run.updates || 0));
   const about = data.curves.metrics[now.metric].label;
   const charts = panels.map(([n, found]) => chart(`N = ${n}`, found, end, axis, about));
@@ -119,6 +129,12 @@ function showPanels(now) {
   readers = charts.map((c) => c.read);
   const at = cursorAt || Number(state.get("at"));
   if (at >= 1 && at <= end) moveCursor(at);
+}
+
+// On a logarithmic axis the lower edge of a band may be anywhere down to nothing: it is cut off.
+function lowest(line, logarithmic) {
+  const edge = line.low || [];
+  return logarithmic ? edge.map((v, i) => v && Math.max(v, line.mean[i] / 3)) : edge;
 }
 
 // The lines of a panel, the reference below the others.
@@ -140,9 +156,11 @@ function linesOf(now, n) {
 }
 
 function overSeeds(runs, now) {
-  const { width, updates } = runs[0];
-  const span = 2 * Math.round((updates * now.smoothing) / width / 2) + 1;
-  const seeds = runs.map((run) => runningMean(run.values[now.metric], now.smoothing ? span : 1));
+  const { updates, width: widths, spans } = runs[0];
+  const kind = data.curves.metrics[now.metric].by_batch ? 1 : 0;
+  const width = widths[kind];
+  const span = now.smoothing === "0" ? 1 : spans[now.smoothing][kind];
+  const seeds = runs.map((run) => runningMean(run.values[now.metric], span));
   const mean = [];
   const [low, high] = [[], []];
   const x = [];

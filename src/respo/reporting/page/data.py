@@ -3,8 +3,9 @@
 from typing import Any
 
 from respo.config.study import BASELINE, ResolvedStudy
-from respo.reporting import notes, style
+from respo.reporting import labels, notes, style
 from respo.reporting.page import curves, grid
+from respo.reporting.page.make import command
 from respo.reporting.page.samples import RULE
 from respo.reporting.results import Results
 
@@ -19,18 +20,18 @@ def collect(results: Results) -> dict[str, Any]:
     data = {
         "study": study.name,
         "title": study.study.title,
-        "folder": results.folder.as_posix(),
+        "command": command(results),
         "models": {name: model.label for name, model in study.models.items()},
         "methods": _methods(study),
         "benchmarks": {
             name: {
                 "label": benchmark.label,
                 "samples": study.samples(name),
-                "verifier": benchmark.verifier,
+                "verifier": labels.verifier(benchmark.verifier),
             }
             for name, benchmark in study.benchmarks.items()
         },
-        "notes": {"error": notes.BOOTSTRAP, "rank": notes.RANKED, "samples": RULE},
+        "notes": {"error": notes.BOOTSTRAP, "samples": RULE},
         **grid.collect(results),
         "curves": curves.collect(results),
     }

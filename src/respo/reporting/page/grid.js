@@ -7,8 +7,19 @@ function runName(row, seed) {
   return `${row.model}/${row.method}/N${row.N}/seed${seed}`;
 }
 
-function cellsOf(row, benchmark) {
-  return row.seeds.map((seed) => ({ seed, ...data.cells[`${runName(row, seed)}/${benchmark}`] }));
+// What a cell of the grid opens: of a benchmark the first seed, the macro average of all seeds.
+function addressOf(row, name, seed = row.seeds[0]) {
+  if (name === MACRO) return `${row.model}/${row.method}/N${row.N}/${MACRO}`;
+  return `${runName(row, seed)}/${name}`;
+}
+
+function nameOf(name) {
+  return name === MACRO ? "Macro average" : data.benchmarks[name].label;
+}
+
+// A column that says the same everywhere is left out.
+function oneModel() {
+  return Object.keys(data.models).length === 1;
 }
 
 function showGridControls() {
@@ -35,28 +46,27 @@ function nLabel(n) {
 function columns() {
   const only = chosen("benchmark", Object.keys(data.benchmarks), null);
   const names = only ? [only] : [...Object.keys(data.benchmarks), MACRO];
+  const model = { key: "model", label: "Model", value: (row) => data.models[row.model] };
   return [
     { key: "method", label: "Method", value: (row) => row.label },
-    { key: "model", label: "Model", value: (row) => data.models[row.model] },
+    ...(oneModel() ? [] : [model]),
     { key: "N", label: "N", number: true, value: (row) => row.N },
     ...names.map((name) => ({
       key: name,
-      label: name === MACRO ? "Macro average" : data.benchmarks[name].label,
+      label: nameOf(name),
       number: true,
       estimate: true,
-      value: (row) => (row.estimates[name] ? row.estimates[name][0] : null),
+      value: (row) => (row.estimates[name] ? row.estimates[name].value : null),
     })),
-    { key: "seed_sd", label: "Seed sd", number: true, value: (row) => row.seed_sd },
+    { key: "seed_sd", label: "Seed sd", number: true, value: (row) => (row.seed_sd ? row.seed_sd.value : null) },
     { key: "seeds", label: "Seeds", number: true, value: (row) => row.complete },
   ];
 }
 
 function shownRows() {
-  const n = state.get("n");
-  return data.rows.filter(
-    (row) =>
-      (!state.get("model") || row.model === state.get("model")) && (!n || String(row.N) === n),
-  );
+  const model = chosen("model", Object.keys(data.models), null);
+  const n = chosen("n", data.rows.map((row) => String(row.N)), null);
+  return data.rows.filter((row) => (!model || row.model === model) && (!n || String(row.N) === n));
 }
 
 // "accuracy" sorts downwards, "-accuracy" upwards, nothing leaves the order of the study.
@@ -82,7 +92,9 @@ function showGrid() {
   rows.forEach((row, index) => {
     const before = rows[index - 1];
     const first = !current && before && (before.model !== row.model || before.N !== row.N);
-    body.append(make("tr", { class: first ? "first" : null }, ...all.map((c) => entry(row, c))));
+    const line = make("tr", { class: first ? "first" : null }, ...all.map((c) => entry(row, c)));
+    oneStop(line.querySelector("[data-cell]"));
+    body.append(line);
   });
   const head = all.map((column) => {
     const direction =
@@ -105,13 +117,12 @@ function showGrid() {
 
 function entry(row, column) {
   if (column.estimate) {
-    const content = column.key === MACRO ? macro(row) : cellButton(row, column.key);
-    return make("td", { class: "number" }, content);
+    return make("td", { class: "number" }, cellButton(row, column.key));
   }
   if (column.key === "method") return make("th", { scope: "row" }, row.label);
   if (column.key === "N") return make("td", { class: "number" }, row.N ? String(row.N) : "");
   if (column.key === "seed_sd") {
-    return make("td", { class: "number" }, row.seed_sd === null ? "" : percent(row.seed_sd));
+    return make("td", { class: "number" }, row.seed_sd ? row.seed_sd.text : "");
   }
   if (column.key === "seeds") {
     const [done, all] = [row.complete, row.seeds.length];
@@ -122,72 +133,80 @@ function entry(row, column) {
 
 function estimate(found) {
   if (!found) return [make("span", { class: "missing" }, MISSING)];
-  const [value, error, rank] = found;
   return [
-    make("span", { class: { 1: "best", 2: "second" }[rank] }, percent(value)),
+    make("span", { class: { 1: "best", 2: "second" }[found.rank] }, found.text),
+    found.partial ? "†" : "",
     " ",
-    make("span", { class: "error" }, `± ${percent(error)}`),
+    make("span", { class: "error" }, `± ${found.error}`),
   ];
 }
 
-function macro(row) {
-  const bySeed = Object.entries(row.macro_by_seed);
-  const title = bySeed.map(([seed, value]) => `seed ${seed}: ${percent(value)}`).join(", ");
-  return make("span", { title: title || null }, ...estimate(row.estimates[MACRO]));
-}
-
-function cellButton(row, benchmark) {
-  const address = `${runName(row, row.seeds[0])}/${benchmark}`;
-  const open = row.seeds.some((s) => state.get("cell") === `${runName(row, s)}/${benchmark}`);
+function cellButton(row, name) {
+  const address = addressOf(row, name);
+  const all = name === MACRO ? [address] : row.seeds.map((seed) => addressOf(row, name, seed));
   const button = make(
     "button",
     {
       type: "button",
       "data-cell": address,
-      "aria-pressed": String(open),
+      "aria-pressed": String(all.includes(state.get("cell"))),
       "aria-describedby": "tip",
-      onmouseenter: () => showTip(button, row, benchmark),
+      onmouseenter: () => showTip(button, row, name),
       onmouseleave: hideTip,
-      onfocus: () => showTip(button, row, benchmark),
+      onfocus: () => {
+        oneStop(button);
+        showTip(button, row, name);
+      },
       onblur: hideTip,
       onclick: () => openCell(address),
     },
-    ...estimate(row.estimates[benchmark]),
+    ...estimate(row.estimates[name]),
   );
   return button;
 }
 
-const COUNTED = [
-  ["responses", "responses"],
-  ["unparsed", "no readable answer"],
-  ["timed_out", "out of time when checked"],
-  ["failed", "failed when checked"],
-  ["truncated", "cut at the limit"],
-];
-
-// Counts of several seeds together.
-function counts(cells) {
-  const there = cells.filter((cell) => cell.responses !== undefined);
-  const sum = (key) => there.reduce((total, cell) => total + cell[key], 0);
-  const responses = sum("responses");
-  const tokens = there.reduce((t, cell) => t + cell.mean_response_tokens * cell.responses, 0);
-  const votes = there.map((cell) => cell.majority).filter((vote) => vote !== null);
-  const vote = votes.reduce((total, value) => total + value, 0) / votes.length;
-  return [
-    ...COUNTED.map(([key, label]) => [label, String(sum(key))]),
-    ["mean length", `${(tokens / responses).toFixed(1)} tokens`],
-    ["majority vote", votes.length ? `${percent(vote)}% right` : MISSING],
-  ];
+// The Tab key stops once in a row, at the button that had the focus last; arrows go on from there.
+function oneStop(button) {
+  buttonsOf(button.closest("tr")).forEach((other) => {
+    other.tabIndex = other === button ? 0 : -1;
+  });
 }
 
-function showTip(button, row, benchmark) {
-  const cells = cellsOf(row, benchmark);
-  const missing = cells.filter((cell) => cell.responses === undefined);
-  const there = cells.length - missing.length;
+function buttonsOf(line) {
+  return line ? [...line.querySelectorAll("[data-cell]")] : [];
+}
+
+function moveFocus(event) {
+  const button = event.target.closest("[data-cell]");
+  if (!button) return;
+  const line = button.closest("tr");
+  const buttons = buttonsOf(line);
+  const place = buttons.indexOf(button);
+  const next = {
+    ArrowLeft: buttons[place - 1],
+    ArrowRight: buttons[place + 1],
+    ArrowUp: buttonsOf(line.previousElementSibling)[place],
+    ArrowDown: buttonsOf(line.nextElementSibling)[place],
+    Home: buttons[0],
+    End: buttons.at(-1),
+  }[event.key];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+}
+
+TABLE.addEventListener("keydown", moveFocus);
+
+function showTip(button, row, name) {
+  const found = row.estimates[name];
+  const there = row.seeds.filter((seed) => isThere(row, name, seed)).length;
+  const missing = row.seeds.length - there;
+  const said = name === MACRO ? bySeed(row) : row.counts[name];
   TIP.replaceChildren(
-    make("strong", {}, `${row.label}, ${data.benchmarks[benchmark].label}`),
-    there ? list([["seeds", `${there} of ${cells.length}`], ...counts(cells)]) : "",
-    missing.length ? make("div", { class: "missing" }, `missing: ${missing.length}`) : "",
+    make("strong", {}, `${row.label}, ${nameOf(name)}`),
+    there ? list([["seeds", `${there} of ${row.seeds.length}`], ...said]) : "",
+    missing ? make("div", { class: "missing" }, `missing: ${missing}`) : "",
+    found && found.partial ? make("div", {}, `† of ${found.partial} alone, not ranked`) : "",
   );
   TIP.hidden = false;
   const at = button.getBoundingClientRect();
@@ -196,10 +215,25 @@ function showTip(button, row, benchmark) {
   TIP.style.top = `${window.scrollY + at.bottom + 6}px`;
 }
 
+function isThere(row, name, seed) {
+  if (name === MACRO) return seed in row.macro_by_seed;
+  return Boolean(data.cells[addressOf(row, name, seed)].counts);
+}
+
+function bySeed(row) {
+  return row.seeds.map((seed) => {
+    const value = row.macro_by_seed[seed];
+    return [`seed ${seed}`, value === undefined ? MISSING : `${value}%`];
+  });
+}
+
 function hideTip() {
   TIP.hidden = true;
 }
 
+// First the tip, then the cell.
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") hideTip();
+  if (event.key !== "Escape") return;
+  if (!TIP.hidden) hideTip();
+  else if (!CELL.hidden) closeCell();
 });

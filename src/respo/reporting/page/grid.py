@@ -1,25 +1,39 @@
-"""The grid and its cells: estimates by row and benchmark, and what each cell was made from."""
+"""The grid and its cells: estimates by row and benchmark, and what each cell was made from.
 
+Numbers are printed here, as in the tables, and not by the page.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from respo.config import Run
-from respo.reporting import labels
-from respo.reporting.layout import Block, Number, percent, ranks
-from respo.reporting.notes import COUNTS
+from respo.reporting import labels, notes
+from respo.reporting.layout import MISSING, Block, Number, Rank, percent, ranks
 from respo.reporting.page import samples
+from respo.reporting.page.make import below
 from respo.reporting.results import Cell, Results
-from respo.reporting.rows import MACRO, Row, blocks, pool
+from respo.reporting.rows import MACRO, Estimate, Row, blocks, pool
+
+PERCENT = percent("share", None, ranked=True)
+COUNTS = {
+    "responses": "responses",
+    "unparsed": "no readable answer",
+    "timed_out": "out of time when checked",
+    "failed": "failed when checked",
+    "truncated": "cut at the limit",
+}
 
 
 def collect(results: Results) -> dict[str, Any]:
     """Read the cells at the last evaluated update.
 
     Returns:
-        `rows` with estimates as [value, error, rank]: shares in [0, 1], ranks 1 and 2 for best and
-        second of a model and N, as printed in percent. `cells` by address MODEL/METHOD/N…/seed…/
-        BENCHMARK: what is there, or only the target that makes it. `problems` by benchmark and id:
-        prompt and gold answer of those that a response is shown of.
+        `rows` with their estimates, printed in percent and ranked within a model and N (1 and 2 for
+        best and second), and as shares in [0, 1] to sort by. `cells` by address MODEL/METHOD/N…/
+        seed…/BENCHMARK: what is there, or only the target that makes it. `problems` by benchmark
+        and id: prompt and gold answer of those that a response is shown of. `marks`: what bold,
+        underlined and marked values are.
     """
     study, rows = results.study, pool(results)
     problems: dict[str, dict[str, Any]] = {name: {} for name in study.benchmarks}
@@ -29,19 +43,23 @@ def collect(results: Results) -> dict[str, Any]:
         for run in row.runs
         for benchmark in study.benchmarks
     }
-    return {"rows": _rows(results, rows), "cells": cells, "problems": problems}
+    compared = [block for _, block in blocks(rows)]
+    return {
+        "rows": _rows(results, rows),
+        "cells": cells,
+        "problems": problems,
+        "marks": [*notes.ranking(compared, "a model and N"), *notes.partial(study, rows)],
+    }
 
 
 def _rows(results: Results, rows: list[Row]) -> list[dict[str, Any]]:
     study = results.study
     names = [*study.benchmarks, MACRO]
-    columns = [percent(name, name, ranked=True) for name in names]
     shown = []
     for staleness, block in blocks(rows):
-        found = [[row.estimates.get(name) for name in names] for row in block]
-        numbers = [[None if e is None else Number(*e) for e in line] for line in found]
-        places = ranks(Block(numbers, ranked=staleness != 1), columns)
-        for row, line, rank in zip(block, found, places, strict=True):
+        numbers = [[_number(row, name) for name in names] for row in block]
+        places = ranks(Block(numbers, ranked=staleness != 1), [PERCENT] * len(names))
+        for row, rank in zip(block, places, strict=True):
             shown.append(
                 {
                     "model": row.model,
@@ -50,37 +68,79 @@ def _rows(results: Results, rows: list[Row]) -> list[dict[str, Any]]:
                     "label": labels.method(study, row),
                     "seeds": [run.seed for run in row.runs],
                     "complete": row.complete_seeds,
-                    "seed_sd": row.seed_sd,
-                    "macro_by_seed": {str(k): v for k, v in row.macro_by_seed.items()},
+                    "seed_sd": _share(row.seed_sd),
+                    "macro_by_seed": {k: PERCENT.show(v) for k, v in row.macro_by_seed.items()},
                     "estimates": {
-                        name: None if e is None else [e.value, e.error, place.value]
-                        for name, e, place in zip(names, line, rank, strict=True)
+                        name: _estimate(row, name, row.estimates.get(name), place)
+                        for name, place in zip(names, rank, strict=True)
                     },
+                    "counts": {name: _counts(_cells(row, name)) for name in study.benchmarks},
                 }
             )
     return shown
 
 
+def _cells(row: Row, benchmark: str) -> list[Cell]:
+    return [cell for (_, name), cell in row.cells.items() if name == benchmark]
+
+
+def _number(row: Row, name: str) -> Number | None:
+    found = row.estimates.get(name)
+    return found and Number(*found, partial=row.is_partial(name))
+
+
+def _share(value: float | None) -> dict[str, Any] | None:
+    return None if value is None else {"value": value, "text": PERCENT.show(value)}
+
+
+def _estimate(row: Row, name: str, found: Estimate | None, rank: Rank) -> dict[str, Any] | None:
+    """Print an estimate; `partial` says how many seeds it is of, where some are missing."""
+    if found is None:
+        return None
+    seeds = f"{row.seeds(name)} of {len(row.runs)} seeds"
+    return {
+        "value": found.value,
+        "text": PERCENT.show(found.value),
+        "error": PERCENT.show(found.error),
+        "rank": rank.value,
+        "partial": seeds if row.is_partial(name) else None,
+    }
+
+
 def _cell(
     results: Results, run: Run, benchmark: str, row: Row, problems: dict[str, Any]
 ) -> dict[str, Any]:
-    target = {"target": results.cell_path(run, benchmark).as_posix()}
+    path = results.cell_path(run, benchmark)
+    target = {"target": below(results, path)}
     cell = row.cells.get((run, benchmark))
-    if cell is None:
-        return target
-    return target | _contents(cell) | _responses(results.cell_path(run, benchmark), problems)
+    return target if cell is None else target | _contents(cell) | _responses(path, problems)
 
 
 def _contents(cell: Cell) -> dict[str, Any]:
     return {
         "update": cell.update,
-        "value": cell.pass_at_1,
+        "value": PERCENT.show(cell.pass_at_1),
         "problems": len(cell.problems),
-        **{count: getattr(cell, count) for count in ("responses", *COUNTS)},
-        "mean_response_tokens": cell.mean_response_tokens,
-        "majority": cell.majority,
+        "counts": _counts([cell]),
         "made_from": cell.made_from,
     }
+
+
+def _counts(cells: Sequence[Cell]) -> list[tuple[str, str]]:
+    """Count the responses of some cells together: names and numbers; empty without any."""
+    if not cells:
+        return []
+    total = {name: sum(getattr(cell, name) for cell in cells) for name in COUNTS}
+    tokens = sum(cell.mean_response_tokens * cell.responses for cell in cells)
+    votes = [cell.majority for cell in cells if cell.majority is not None]
+    return [
+        *((label, f"{total[name]:,}") for name, label in COUNTS.items()),
+        ("mean length", f"{tokens / total['responses']:,.1f} tokens"),
+        (
+            "majority vote",
+            f"{PERCENT.show(sum(votes) / len(votes))}% right" if votes else MISSING,
+        ),
+    ]
 
 
 def _responses(path: Path, problems: dict[str, Any]) -> dict[str, Any]:

@@ -11,17 +11,18 @@ function showAll() {
 
 function showHead() {
   const cells = Object.values(data.cells);
-  const missing = cells.filter((cell) => cell.responses === undefined).length;
+  const missing = cells.filter((cell) => !cell.counts).length;
   document.getElementById("title").textContent = data.title;
   document.getElementById("about").textContent = [
-    `Study ${data.study}: ${data.curves.runs.length} runs, ${cells.length} cells`,
+    `Study ${data.study}: ${oneModel() ? `${Object.values(data.models)[0]}, ` : ""}`,
+    `${data.curves.runs.length} runs, ${cells.length} cells`,
     missing ? `, ${missing} of them missing (${MISSING}: choose one for the target that makes it).` : ".",
     ` Made from results ${data.made_from}.`,
   ].join("");
   const notes = [
     "Held-out pass@1 in percent ± one standard error, at the last evaluated update. Point at a cell " +
-      "for its counts; choose it for its responses and what it was made from.",
-    data.notes.rank,
+      "for its counts; choose it for its responses and what it was made from. Arrow keys go from cell to cell.",
+    ...data.marks,
     data.notes.error,
   ];
   const box = document.getElementById("grid-notes");
