@@ -9,9 +9,9 @@ from respo.reporting.rows import Row
 
 TEXT = (
     "Responses by cell: without a readable answer, out of time, failed (all three count as wrong), "
-    "cut at the length limit; and the accuracy of the majority vote over boxed answers, or letters, "
-    "of a problem, ties to the one that came first. Here are the cells with a response that was not "
-    "read; the CSV file of counts has all of them."
+    "cut at the length limit; and the accuracy of the majority vote over boxed answers or letters, "
+    "ties to the one that came first. Here are the cells with a response that was not read; the "
+    "CSV file of counts has all of them."
 )
 UNREAD = ("unparsed", "timed_out", "failed")
 COLUMNS = [
