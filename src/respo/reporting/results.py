@@ -12,6 +12,7 @@ from respo.cli import UserError
 from respo.config import Run, load_resolved_study
 from respo.config.schema import Positive, Strict
 from respo.files import made_from, read_json, read_parquet, sha256_of
+from respo.reporting import selection
 from respo.statistics import pass_at_k
 
 Count = Annotated[int, Field(ge=0)]
@@ -47,7 +48,7 @@ class Cell(Strict):
     truncated: Count
     mean_response_tokens: float
     majority: float | None = None  # code has no vote
-    made_from: dict[str, Any] = {}
+    made_from: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -141,8 +142,7 @@ class Results:
 
     def curves(self) -> list[Run]:
         """Return the runs of full length, whose metrics lie beside each other."""
-        updates = self.study.study.updates
-        return [run for run in self.study.runs() if self.study.training(run).updates == updates]
+        return selection.full_length(self.study)
 
     def metrics(self, run: Run, *columns: str) -> dict[str, np.ndarray] | None:
         """Read columns of a run's metrics, one value per update; None where the run is missing.

@@ -25,6 +25,11 @@ def trained(study: ResolvedStudy) -> list[Run]:
     return [run for run in study.evaluated() if not run.is_baseline]
 
 
+def full_length(study: ResolvedStudy) -> list[Run]:
+    """Return the runs of as many updates as the study says."""
+    return [run for run in study.runs() if study.training(run).updates == study.study.updates]
+
+
 def main(study: ResolvedStudy) -> list[Run]:
     """Return what is evaluated of the study's own methods, and models as they come."""
     own = study.study.methods

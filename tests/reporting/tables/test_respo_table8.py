@@ -44,6 +44,8 @@ def test_summaries(replay):
     assert float(grpo["early_peak"]) == 0.75
     assert float(grpo["late_score"]) == pytest.approx((5 / 8 + 1) / 2)
     assert float(grpo["final_score"]) == 1.0
+    # Population standard deviation of 5/8 and 1.
+    assert float(grpo["late_score_seed_sd"]) == pytest.approx((1 - 5 / 8) / 2)
     # The deviation in time of the five values is sqrt(0.14), that of the other seed 0.
     assert float(grpo["late_score_sd"]) == pytest.approx(0.14**0.5 / 2)
     assert (float(grpo["response_length"]), float(grpo["capped_share"])) == (15.0, 0.5)
@@ -57,9 +59,9 @@ def test_one_of_two_seeds(replay):
     lines = [line for line in text.splitlines() if line.startswith("| Small")]
     shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert shown == [
-        ["Small & dense", "8", "GRPO", *["--"] * 6, "0 of 2"],
+        ["Small & dense", "8", "GRPO", *["--"] * 6, "", "0 of 2"],
         ["Small & dense", "8", "GRPO + R3", "50.00", "100.00 ± 0.00", "100.00", "10.0 ± 0.0",
-         "50.00 ± 0.00", "1.00 ± 0.00", "1 of 2"],
+         "50.00 ± 0.00", "1.00 ± 0.00", "", "1 of 2"],
     ]  # fmt: skip
     assert "maximum of the updates 1 to 8" in text
     assert "mean over the updates 28 to 32" in text

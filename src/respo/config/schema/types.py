@@ -43,6 +43,7 @@ TableId = Literal[
     "respo/table6",
     "respo/table7",
     "respo/table8",
+    "respo/training",
     "aspo/table1",
     "aspo/table2",
     "aspo/table3",
