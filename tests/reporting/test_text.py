@@ -59,6 +59,12 @@ def test_long_cells_may_be_broken_and_of_text_alone_the_first_stays():
     assert '<td class="text lead">x</td><td class="text prose">long ' in shown
 
 
+def test_no_more_than_four_columns_stay_in_sight():
+    shown = html_table(list("ABCDEF"), [], text_columns=5)
+    assert shown.count("text lead") == 4
+    assert '<th class="text">E</th><th class="number">F</th>' in shown
+
+
 def test_html_escapes_what_is_special():
     assert html("make `a<b>` & go") == "make <code>a&lt;b&gt;</code> &amp; go"
 

@@ -113,7 +113,7 @@ def parameters(study: ResolvedStudy, rows: Sequence[Row]) -> list[str]:
         for method in methods:
             own = {k: v for k, v in selection.settings(method).items() if k in names}
             parts += [f"{method.label}: {labels.settings(own)}"] if own else []
-    return [f"Methods of one objective differ in {'; '.join(parts)}."] if parts else []
+    return [f"What tells methods of one objective apart: {'; '.join(parts)}."] if parts else []
 
 
 def _problems(study: ResolvedStudy, rows: Sequence[Row], benchmarks: Sequence[str]) -> str:

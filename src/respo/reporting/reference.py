@@ -37,7 +37,8 @@ TRAINING_TEXT = (
     "scores in percent, lengths in tokens. They have no error to compare with: another training "
     "run may differ by any amount."
 )
-SEEDS_TEXT = f" Ours are of the seeds that are there; {PARTIAL}: some are not."
+SD_TEXT = " ± of the paper's value is a standard deviation, of what its note says."
+SEEDS_TEXT = f" Ours are of the seeds that are there; {PARTIAL}: some are missing."
 # Metrics whose name in the file is no prose.
 METRICS = {"late_mean": "late score", "early_peak": "early peak"}
 
@@ -164,8 +165,7 @@ HEAD = [
     text(None, "Benchmark"),
     text("metric", None),
     text(None, "Metric"),
-    Column("paper", "Paper"),
-    Column("paper_sd", None),
+    Column("paper", "Paper", error="paper_sd"),
     Column("ours", "Ours"),
     Column("standard_error", "Error"),
     Column("difference", "Difference", sign=True),
@@ -191,7 +191,9 @@ def section(printed: Sequence[Printed], study: ResolvedStudy, ours: Ours) -> Sec
     return Section(
         "reference",
         "Comparison with the paper",
-        (TRAINING_TEXT if of_training else TEXT) + SEEDS_TEXT,
+        (TRAINING_TEXT if of_training else TEXT)
+        + (SD_TEXT if any(number.sd is not None for number in printed) else "")
+        + SEEDS_TEXT,
         [_without_head(column) if of_training else column for column in HEAD],
         lines,
         lines,
@@ -225,8 +227,7 @@ def _line(
         _benchmark(study, number.benchmark),
         number.metric,
         _metric(number.metric),
-        Number(number.value, digits=digits),
-        "" if number.sd is None else Number(number.sd),
+        Number(number.value, number.sd, digits),
         found and Number(found.value, digits=digits, partial=found.partial),
         "" if error is None else Number(error, digits=digits),
         difference,

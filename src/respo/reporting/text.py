@@ -5,6 +5,8 @@ from html import escape
 
 # Longer cells may be broken into lines.
 PROSE = 40
+# More columns that stay in sight would leave too little room for the others.
+LEAD = 4
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -63,10 +65,10 @@ def markdown_table(header: list[str], rows: list[list[str]], text_columns: int) 
 def html_table(header: list[str], blocks: list[list[list[str]]], text_columns: int) -> str:
     """Lay out a table of HTML cells with a rule between blocks of rows.
 
-    Columns after the first `text_columns` are right-aligned; these, or the first one if all are of
-    text, stay in sight when a reader scrolls to the right.
+    Columns after the first `text_columns` are right-aligned. These, but no more than `LEAD`, or the
+    first one if all are of text, stay in sight when a reader scrolls to the right.
     """
-    lead = text_columns if text_columns < len(header) else 1
+    lead = min(text_columns, LEAD) if text_columns < len(header) else 1
 
     def line(cells: list[str], tag: str) -> str:
         kinds = [

@@ -102,8 +102,9 @@ def test_what_is_ranked_is_what_the_note_says(paper):
 def test_labels_are_explained(paper):
     text = table.make("maspo/table6", paper("maspo").results)["md"]
     # One method of each objective: nothing to tell apart.
-    assert "Methods of one objective" not in text
+    assert "methods of one objective" not in text
     text = table.make("respo/table1", paper("maspo").results)["md"]
+    assert "What tells methods of one objective apart: " in text
     assert "MASPO 0.5/0.03: alpha 0.5, beta_low 0.03, beta_high 0.03" in text
     assert "Clip Higher 0.265: epsilon_high 0.265" in text
     # An option of a run tells methods apart as well.
