@@ -1,10 +1,10 @@
-"""Time and memory of all tables and figures of the ReSPO study, from made-up results in full size.
+"""Time and memory of all tables and figures and the page of the ReSPO study, in full size.
 
     OMP_NUM_THREADS=1 .venv/bin/python benchmarks/reporting.py
 
-31 runs of up to 1,024 updates and 29 x 7,384 responses (`synthetic.py`, whose time does not count).
-Each table and figure is made as Snakemake makes it, by a process of its own, so that Python's start
-and its imports count; as many at a time as there are processors. Memory is the peak of the largest
+Made-up results of 31 runs of up to 1,024 updates and 29 x 7,384 responses (`synthetic.py`, whose
+time does not count). Each table and figure is made as Snakemake makes it, by a process of its own,
+so that Python's start and its imports count, and so is the page; as many at a time as there are processors. Memory is the peak of the largest
 process, and of all that run at one moment at most its sum over as many of the largest. With
 `--results FOLDER` the results of an earlier `synthetic.py` are used.
 """
@@ -52,6 +52,7 @@ def main() -> None:
         wanted = [("table", id_) for id_ in study.tables] + [
             ("figure", id_) for id_ in study.figures
         ]
+        wanted += [("page", "")]
         start = time.perf_counter()
         with ThreadPoolExecutor(options.processes) as pool:
             made = list(pool.map(lambda each: make(*each, folder), wanted))
@@ -68,8 +69,9 @@ def main() -> None:
 
 
 def make(kind: str, id_: str, folder: Path) -> tuple[float, float, float]:
-    """Make a table or figure; return peak megabytes, processor seconds and wall seconds."""
-    command = [sys.executable, "-c", CHILD, f"respo.reporting.{kind}", id_, "--study", str(folder)]
+    """Make a table, a figure or the page; return peak megabytes, CPU seconds and wall seconds."""
+    command = [sys.executable, "-c", CHILD, f"respo.reporting.{kind}"]
+    command += [*filter(None, [id_]), "--study", str(folder)]
     if kind == "table":
         command += ["--reference", str(CONFIG / "reference")]
     start = time.perf_counter()
