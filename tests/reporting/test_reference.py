@@ -240,7 +240,7 @@ def test_every_number_of_a_listed_table_has_a_place(name):
     assert {id_: n for id_, n in counts.items() if n} == {
         "respo": {
             "respo/table1": 172, "respo/table5": 7, "respo/table6": 8, "respo/table7": 6,
-            "respo/table8": 2,
+            "respo/table8": 2, "respo/training": 56,
         },
         "aspo": {"aspo/table1": 14 * 13, "aspo/table3": 24, "aspo/table4": 21},
         "aspo-code": {"aspo/table2": 40},
