@@ -4,9 +4,10 @@
 
 Made-up results of 31 runs of up to 1,024 updates and 29 x 7,384 responses (`synthetic.py`, whose
 time does not count). Each table and figure is made as Snakemake makes it, by a process of its own,
-so that Python's start and its imports count, and so is the page; as many at a time as there are processors. Memory is the peak of the largest
-process, and of all that run at one moment at most its sum over as many of the largest. With
-`--results FOLDER` the results of an earlier `synthetic.py` are used.
+so that Python's start and its imports count, and so is the page; as many at a time as there are
+processors. Memory is the peak of the largest process, and of all that run at one moment at most its
+sum over as many of the largest. With `--results FOLDER` the results of an earlier `synthetic.py`
+are used.
 """
 
 import argparse

@@ -156,7 +156,7 @@ def test_a_missing_cell_of_a_filtered_and_sorted_grid(folder, opened):
     ]
     text = words(part(document, '<section id="cell"', "</section>"))
     assert "The grid shows the mean over seeds (50.0 ± " in text
-    assert "%, † of 1 of 2 seeds alone); this is one seed: seed 1 seed 2 (missing)" in text
+    assert "%, † 1 of 2 seeds); this is one seed: seed 1 seed 2 (missing)" in text
     assert "This cell is missing. The target that makes it:" in text
     # Nothing is ranked: without GRPO, ReSPO is alone.
     assert '<span class="best">' not in document

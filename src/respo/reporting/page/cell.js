@@ -58,7 +58,7 @@ function cellHead(title) {
 function pooled(row, name) {
   const found = row.estimates[name];
   if (!found) return MISSING;
-  return `${found.text} ± ${found.error}%${found.partial ? `, † of ${found.partial} alone` : ""}`;
+  return `${found.text} ± ${found.error}%${found.partial ? `, † ${found.partial}` : ""}`;
 }
 
 function macroParts(row) {

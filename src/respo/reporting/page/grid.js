@@ -206,7 +206,7 @@ function showTip(button, row, name) {
     make("strong", {}, `${row.label}, ${nameOf(name)}`),
     there ? list([["seeds", `${there} of ${row.seeds.length}`], ...said]) : "",
     missing ? make("div", { class: "missing" }, `missing: ${missing}`) : "",
-    found && found.partial ? make("div", {}, `† of ${found.partial} alone, not ranked`) : "",
+    found && found.partial ? make("div", {}, `† ${found.partial}, not ranked`) : "",
   );
   TIP.hidden = false;
   const at = button.getBoundingClientRect();
