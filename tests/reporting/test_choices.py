@@ -87,10 +87,23 @@ def test_objectives_at_token_level():
         update={"methods": {k: v for k, v in study("respo").methods.items() if k != "grpo"}}
     )
     assert choices.refusal("aspo/fig4", changed) == (
-        "needs methods at token level, and the study has none"
+        "needs methods whose c is a token's own, and the study has none"
     )
     # ReSPO's two methods are one objective, and each is named.
     assert choices.objectives("respo/fig1", study("respo")).count("respo") == 2
+
+
+def test_benchmarks_of_an_average():
+    aspo, code = study("aspo"), study("aspo-code")
+    assert choices.mathematics(aspo)[-1] == "olympiadbench"
+    assert len(choices.mathematics(aspo)) == 6
+    # Without mathematics it is the mean of what is there.
+    assert choices.mathematics(code) == list(code.benchmarks)
+    assert choices.most_sampled(study("maspo")) == ["aime24", "aime25"]
+    assert choices.most_sampled(study("tiny")) == ["chain-easy", "chain-medium", "chain-hard"]
+    paths = [path.parts for path in choices.inputs("aspo/fig2", aspo, Path("f"))]
+    assert any("aime24" in parts for parts in paths)
+    assert not any("mmlu_pro" in parts for parts in paths)
 
 
 def test_inputs(folder):

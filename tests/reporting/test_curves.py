@@ -85,7 +85,7 @@ def test_the_legend_holds_what_was_drawn(folder):
 
 
 def test_thin_lines_are_solid(folder):
-    looks = Looks(folder(methods=["gspo"]).study, ["gspo"], thin=True)
+    looks = Looks(folder(methods=["gspo"]).study, thin=True)
     line = looks.line(Group("small", 8, "gspo", ()), Setting("small", 8))
     assert (line["linestyle"], line["color"]) == ("-", style.FIXED["gspo"]["color"])
 

@@ -3,7 +3,16 @@ import pytest
 from matplotlib.figure import Figure
 
 from respo.reporting import curves, dynamics, style
-from respo.reporting.dynamics import ACCURACY, DRIFT, ENTROPY, GRADIENT, KL, REFERENCE_KL, SCORE
+from respo.reporting.dynamics import (
+    ACCURACY,
+    CLIPPED,
+    DRIFT,
+    ENTROPY,
+    GRADIENT,
+    KL,
+    REFERENCE_KL,
+    SCORE,
+)
 from respo.reporting.rows import Estimate
 
 ON_POLICY = {"extra_runs": [{"methods": ["grpo"], "staleness": [1]}]}
@@ -17,6 +26,19 @@ def lines(axes):
 def drawn(made, quantities, **options):
     with style.applied():
         return dynamics.draw(made.results, made.study.runs(), quantities, **options)
+
+
+def test_a_method_looks_the_same_in_all_figures(folder):
+    other = {"methods": ["gspo"], "staleness": [8]}
+    made = folder(methods=["grpo", "vespo"], extra_runs=[other])
+    for run in made.study.runs():
+        made.metrics([0.0] * 32, [0.0] * 32, run.method)
+    shown = [run for run in made.study.runs() if run.method == "gspo"]
+    with style.applied():
+        (axes,) = dynamics.draw(made.results, shown, (SCORE,)).axes
+    assert [line.get_color() for line in lines(axes)] == [
+        style.lines(made.study.methods)["gspo"]["color"]
+    ]
 
 
 def evaluated(made):
@@ -90,7 +112,7 @@ def test_lines_panels_and_notes(folder):
     # A window of three updates.
     assert lines(entropy)[1].get_ydata()[:2] == pytest.approx([0.5, 1])
     note = " ".join(figure.get_supxlabel().split())
-    assert note.startswith("metrics: running mean over 3 updates; evaluation accuracy: mean of the")
+    assert note.startswith("metrics: running mean over 3 updates; evaluation accuracy: mean of E")
     assert "missing" not in note
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend == ["GRPO", "ReSPO", "on-policy (N = 1)"]
@@ -132,6 +154,40 @@ def test_bands_and_missing_runs(folder):
     note = figure.get_supxlabel().replace("\n", " ")
     assert "band: ± 1 population standard deviation over seeds" in note
     assert "1 of 4 runs missing: small/respo/N8/seed2" in note
+
+
+@pytest.mark.parametrize(("updates", "joined"), [([32], False), ([8, 16, 32], True)])
+def test_few_checkpoints_are_not_joined(folder, updates, joined):
+    evaluation = {"updates": updates, "temperature": 1.0, "top_p": 0.7, "seed": 0}
+    made = folder(methods=["grpo"], checkpoints=updates, evaluation=evaluation)
+    for benchmark in ("easy", "hard"):
+        made.cell(benchmark, [1, 2], "grpo")
+    figure = drawn(made, (ACCURACY,))
+    (bars,) = figure.axes[0].containers
+    assert (bars.lines[0].get_linestyle() != "None") == joined
+    note = " ".join(figure.get_supxlabel().split())
+    assert "evaluation accuracy: mean of Easy, Hard, bars" in note
+    assert ("evaluation.updates of the study has fewer than 3 checkpoints" in note) != joined
+
+
+def test_the_accuracy_may_be_of_some_benchmarks(folder):
+    made = folder(methods=["grpo"])
+    made.cell("easy", [1, 2], "grpo")
+    figure = drawn(made, (ACCURACY,), benchmarks=["easy"])
+    (bars,) = figure.axes[0].containers
+    assert bars.lines[0].get_ydata() == pytest.approx([0.75])
+    assert "mean of Easy, bars" in " ".join(figure.get_supxlabel().split())
+
+
+def test_a_share_begins_at_zero(folder):
+    made = folder(methods=["grpo"], staleness=[8, 16])
+    for staleness, share in ((8, 0.4), (16, 0.2)):
+        made.metrics([0.0] * 32, [0.0] * 32, "grpo", staleness, clip_fraction_pos=[share] * 32)
+    for axes in drawn(made, (CLIPPED,)).axes:
+        # The two panels have one axis, which holds the curves of both.
+        assert axes.get_ylim() == pytest.approx((-0.012, 0.432))
+    (axes,) = drawn(folder(methods=["respo"]), (CLIPPED,)).axes
+    assert axes.get_ylim() == pytest.approx((-0.03, 1.08))
 
 
 def test_nothing_there_yet(folder):

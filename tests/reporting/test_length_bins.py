@@ -6,7 +6,6 @@ from respo.reporting import curves, length_bins
 from respo.reporting.curves import Looks, Setting
 
 LINE = {"color": "red"}
-ALL = np.arange(10)
 
 
 def read(made):
@@ -65,14 +64,17 @@ def test_a_line_is_broken_where_responses_are_few():
     number[0, 3] = 9
     accuracy, error = np.full((1, 10), 0.5), np.full((1, 10), 0.1)
     error[0, 5] = np.nan
+    # Equal lengths leave the ninth bin empty for all methods: that is a gap too.
+    number[0, 8], accuracy[0, 8], error[0, 8] = 0, np.nan, np.nan
     axes = Figure().subplots()
-    # Equal lengths leave bin 8 (the ninth) empty for all: it is no gap.
-    used = np.delete(ALL, 8)
-    length_bins.draw(axes, length_bins.Binned(number, accuracy, error), used, [LINE])
+    length_bins.draw(axes, length_bins.Binned(number, accuracy, error), [LINE])
     (line,) = axes.lines
-    assert line.get_xdata().tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 10]
-    assert np.isnan(line.get_ydata()).tolist() == [False] * 3 + [True, False, True] + [False] * 3
-    (band,) = axes.collections
+    assert line.get_xdata().tolist() == list(range(1, 11))
+    assert (np.flatnonzero(np.isnan(line.get_ydata())) + 1).tolist() == [4, 6, 9]
+    band, bars = axes.collections
+    # Where no band can be, a bar: bins 5 and 10 have no neighbour.
+    ends = [path.vertices.ravel().tolist() for path in bars.get_paths()]
+    assert ends == [pytest.approx([5, 0.4, 5, 0.6]), pytest.approx([10, 0.4, 10, 0.6])]
     heights = np.concatenate([path.vertices[:, 1] for path in band.get_paths()])
     assert (heights.min(), heights.max()) == pytest.approx((0.4, 0.6))
 

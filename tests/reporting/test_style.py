@@ -15,6 +15,12 @@ def test_known_methods_look_the_same_in_every_study():
     assert len(set(looks)) == len(style.FIXED)
 
 
+def test_routing_replay_has_dashes():
+    lines = style.lines(["respo", "respo-r2", "respo-r3"])
+    assert len({line["color"] for line in lines.values()}) == 3
+    assert len({str(line["linestyle"]) for line in lines.values()}) == 3
+
+
 def test_other_methods_get_a_line_of_their_own_from_their_name():
     names = ["grpo", "gspo", "vespo", "respo", *(f"method-{index}" for index in range(10))]
     lines = style.lines(names)
@@ -45,6 +51,8 @@ def test_note_is_wrapped():
     figure = Figure(figsize=(2, 2))
     style.note(figure, "first\n" + "word " * 20)
     lines = figure.get_supxlabel().splitlines()
+    # The panels are as high as they were.
+    assert figure.get_figheight() == pytest.approx(2 + style.NOTE_LINE * len(lines))
     assert lines[0] == "first"
     assert all(len(line) <= 32 for line in lines)
 
@@ -123,3 +131,10 @@ def test_lines_that_coincide_are_all_seen(count):
     assert len(set(widths)) == count
     assert widths[-1] > 1
     assert widths[0] < 4
+
+
+def test_what_is_wide_elsewhere_is_widest_and_below():
+    lines = style.nested(style.lines(["grpo", "respo", "gspo"]))
+    assert list(lines) == ["grpo", "respo", "gspo"]
+    assert sorted(lines, key=lambda name: -lines[name]["linewidth"]) == ["respo", "grpo", "gspo"]
+    assert sorted(lines, key=lambda name: lines[name]["zorder"]) == ["respo", "grpo", "gspo"]

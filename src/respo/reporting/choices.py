@@ -119,17 +119,51 @@ def one_at_a_time(study: ResolvedStudy) -> list[Run]:
 
 def token_level(study: ResolvedStudy) -> list[str]:
     """Return the methods whose coefficient is a token's own."""
-    from respo.objectives import is_sequence_level  # torch takes seconds to load
+    return [name for name, m in study.methods.items() if is_of_token(m.objective)]
 
-    return [name for name, m in study.methods.items() if not is_sequence_level(m.objective)]
+
+def is_of_token(objective: str) -> bool:
+    """Tell whether the coefficient of a token depends on no other token of its response.
+
+    Where it does, be it through a mean over the response, a picture over (pi_old, pi) of a token
+    would show responses of one token alone.
+    """
+    from respo.objectives import is_sequence_level
+    from respo.objectives.registry import get
+
+    # Only what looks at a response as a whole needs to know where it ends.
+    return not is_sequence_level(objective) and "mask_BT" not in get(objective).inputs
+
+
+def all_benchmarks(study: ResolvedStudy) -> list[str]:
+    """Return the benchmarks of a study."""
+    return list(study.benchmarks)
+
+
+def mathematics(study: ResolvedStudy) -> list[str]:
+    """Return the benchmarks of aspo/table1, or all where there are none of them."""
+    verifiers = {name: benchmark.verifier for name, benchmark in study.benchmarks.items()}
+    found = [name for name, v in verifiers.items() if v in ("math_verify", "strict_box")]
+    return found or all_benchmarks(study)
+
+
+def most_sampled(study: ResolvedStudy) -> list[str]:
+    """Return the benchmarks with the most samples per problem; of them AIME alone, if it is there.
+
+    Of the MASPO paper's benchmarks all have as many samples, and its Section 5.2 names these two.
+    """
+    samples = {name: study.samples(name) for name in study.benchmarks}
+    most = [name for name, number in samples.items() if number == max(samples.values())]
+    return [name for name in most if name in ("aime24", "aime25")] or most
 
 
 class Choice(NamedTuple):
-    """Runs and files of a figure, and what a study lacks where there are no such runs."""
+    """Runs, files and benchmarks of a figure, and what a study lacks without such runs."""
 
     runs: Callable[[ResolvedStudy], list[Run]]
     reads: tuple[str, ...]
     lacking: str
+    benchmarks: Callable[[ResolvedStudy], list[str]] = all_benchmarks
 
 
 CHOICES = {
@@ -137,12 +171,14 @@ CHOICES = {
     "respo/fig4": Choice(evaluated, (SCORES,), "training runs that are evaluated"),
     "respo/fig5": Choice(dense, (METRICS, CELLS), "runs of a dense model"),
     "respo/fig6": Choice(mixtures, (METRICS, CELLS), "runs of a mixture of experts"),
-    "aspo/fig2": Choice(curves, (METRICS, CELLS), "training runs of full length"),
+    "aspo/fig2": Choice(curves, (METRICS, CELLS), "training runs of full length", mathematics),
     "aspo/fig3": Choice(off_policy, (METRICS,), "runs of its own methods with N > 1"),
     "aspo/fig8": Choice(
         dual_clip, (METRICS,), "two methods that differ in their dual clip alone, on one model"
     ),
-    "maspo/fig3": Choice(grid, (METRICS, LAST_CELLS), "runs of its own methods and models"),
+    "maspo/fig3": Choice(
+        grid, (METRICS, LAST_CELLS), "runs of its own methods and models", most_sampled
+    ),
     "maspo/fig4": Choice(
         one_at_a_time, (METRICS,), f"{SWEEP} methods of one objective on one model"
     ),
@@ -158,7 +194,7 @@ OF_OBJECTIVES: dict[str, Callable[[ResolvedStudy], list[str]]] = {
 def refusal(figure: str, study: ResolvedStudy) -> str | None:
     """Say what a study lacks to have a figure; None where it can."""
     if figure in OF_OBJECTIVES:
-        found, lacking = bool(OF_OBJECTIVES[figure](study)), "methods at token level"
+        found, lacking = bool(OF_OBJECTIVES[figure](study)), "methods whose c is a token's own"
     else:
         found, lacking = bool(CHOICES[figure].runs(study)), CHOICES[figure].lacking
     return None if found else f"needs {lacking}, and the study has none"
@@ -185,7 +221,7 @@ def inputs(figure: str, study: ResolvedStudy, folder: Path) -> list[Path]:
         if run not in is_evaluated:
             continue
         checkpoints = study.checkpoints(run)
-        for benchmark in study.benchmarks:
+        for benchmark in choice.benchmarks(study):
             cells = [run.cell(folder, update, benchmark) for update in checkpoints]
             if CELLS in choice.reads:
                 paths += cells

@@ -155,17 +155,14 @@ def draw_curve(axes: Axes, curve: Curve | None, line: dict[str, Any]) -> None:
 class Looks:
     """The lines of a figure's methods, and the legend that follows from what was drawn."""
 
-    def __init__(
-        self, study: ResolvedStudy, methods: Iterable[str] | None = None, thin: bool = False
-    ) -> None:
-        """Choose lines for some methods of a study, all of them if left out.
+    def __init__(self, study: ResolvedStudy, thin: bool = False) -> None:
+        """Choose the lines of a study's methods, the same for each of its figures.
 
         Thin lines are solid too: for curves that go up and down so fast that dashes would be lost.
         """
         self._study = study
-        chosen = study.methods if methods is None else set(methods)
         change = {"linewidth": 0.8, "linestyle": "-"} if thin else {}
-        lines = style.lines(name for name in study.methods if name in chosen)
+        lines = style.lines(study.methods)
         self._lines = {name: {**line, **change} for name, line in lines.items()}
         self._seen: set[str] = set()
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, SymmetricalLogLocator
 
 from respo.config import Run
 from respo.reporting import choices, curves, style
@@ -14,12 +14,16 @@ from respo.reporting.curves import Curve, Group, Looks, Setting
 from respo.reporting.panels import over_updates, panels
 from respo.reporting.results import Results
 from respo.reporting.rows import Estimate
+from respo.reporting.sweep import sweep_note
 from respo.statistics import accuracy_of_score, cluster_bootstraps
 
 # For each benchmark the mean of each problem; empty where they are missing.
 Means = list[np.ndarray]
 # Points of several methods at one update lie beside each other, as far as this share of a run.
 SPREAD_OF_POINTS = 0.03
+# Between fewer evaluated checkpoints there is no line.
+FEWEST_JOINED = 3
+_SHORT = FuncFormatter(lambda value, _: f"{value:g}".replace("-", "\N{MINUS SIGN}"))
 
 
 def _unchanged(values: np.ndarray) -> np.ndarray:
@@ -35,8 +39,16 @@ def _logarithmic(row: Sequence[Axes]) -> None:
     for axes in row:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_major_formatter(_SHORT)
         axes.yaxis.set_minor_locator(NullLocator())
+
+
+def _share(row: Sequence[Axes]) -> None:
+    """Let the vertical axes begin at zero: a difference is seen as part of the whole."""
+    for axes in row:
+        ends = [panel.dataLim.ymax for panel in axes.get_shared_y_axes().get_siblings(axes)]
+        top = max(end for end in [*ends, 0.0] if np.isfinite(end)) or 1.0
+        axes.set_ylim(-0.03 * top, 1.08 * top)
 
 
 def from_zero(row: Sequence[Axes]) -> None:
@@ -47,6 +59,10 @@ def from_zero(row: Sequence[Axes]) -> None:
     if max(ends) > 5:
         for axes in row:
             axes.set_yscale("symlog", linthresh=1.0)
+            axes.yaxis.set_major_locator(
+                SymmetricalLogLocator(base=10, linthresh=1, subs=(1, 2, 5))
+            )
+            axes.yaxis.set_major_formatter(_SHORT)
 
 
 class Quantity(NamedTuple):
@@ -74,14 +90,20 @@ LENGTH = Quantity("response\nlength (tokens)", "response_length")
 KL = Quantity("approximate KL\n(nat per token)", "approx_kl", by_batch=True)
 REFERENCE_KL = Quantity("KL to initial\nweights (nat)", "reference_kl")
 ENTROPY = Quantity("entropy\n(nat per token)", "entropy")
-REPETITION = Quantity("repeated 20-grams\n(share)", "repetition")
-CLIPPED = Quantity("clipped tokens,\nA > 0 (share)", "clip_fraction_pos", by_batch=True)
+REPETITION = Quantity("repeated 20-grams\n(share)", "repetition", finish=_share)
+CLIPPED = Quantity(
+    "clipped tokens,\nA > 0 (share)", "clip_fraction_pos", by_batch=True, finish=_share
+)
 GRADIENT = Quantity("gradient norm", "grad_norm", finish=_logarithmic)
 DRIFT = Quantity("mean log W", "log_ratio_mean", by_batch=True, finish=from_zero)
 
 
 def draw(
-    results: Results, runs: Sequence[Run], quantities: Sequence[Quantity], smooth: bool = True
+    results: Results,
+    runs: Sequence[Run],
+    quantities: Sequence[Quantity],
+    smooth: bool = True,
+    benchmarks: Sequence[str] | None = None,
 ) -> Figure:
     """Draw quantities of runs against policy updates, a line per method.
 
@@ -90,13 +112,14 @@ def draw(
         runs: of full length, in the order of the study.
         quantities: the rows.
         smooth: whether metrics are shown by their running mean; if not, lines are thin.
+        benchmarks: of the evaluated accuracy; all of the study if left out.
     """
-    looks = Looks(results.study, (run.method for run in runs), thin=not smooth)
+    looks = Looks(results.study, thin=not smooth)
     labels = [quantity.label for quantity in quantities]
     figure, found = panels(results.study, curves.settings(runs), labels)
-    fill(results, runs, quantities, found, looks, smooth)
+    fill(results, runs, quantities, found, looks, smooth, benchmarks)
     style.legend(figure, looks.legend())
-    style.note(figure, note(results, runs, quantities, smooth))
+    style.note(figure, note(results, runs, quantities, smooth, benchmarks))
     return figure
 
 
@@ -107,12 +130,13 @@ def fill(
     found: Mapping[Setting, Sequence[Axes]],
     looks: Looks,
     smooth: bool = True,
+    benchmarks: Sequence[str] | None = None,
 ) -> None:
     """Draw quantities into panels: those of each setting, in the order of the quantities."""
     updates = results.study.study.updates
     groups = curves.groups(runs)
     width = curves.window(updates) if smooth else 1
-    accuracy = evaluations(results, groups) if ACCURACY in quantities else {}
+    accuracy = evaluations(results, groups, benchmarks) if ACCURACY in quantities else {}
     metrics = {group: _metrics(results, group, quantities, width) for group in groups}
     for setting, of_setting in found.items():
         over_updates(of_setting, updates)
@@ -123,7 +147,7 @@ def fill(
             for axes, quantity in zip(of_setting, quantities, strict=True):
                 if quantity.column is None:
                     points = {at + shift * updates: e for at, e in accuracy[group].items()}
-                    draw_points(axes, points, line)
+                    draw_points(axes, points, line, joined=not _few_evaluations(results))
                 else:
                     curves.draw_curve(axes, metrics[group][quantity.column], line)
     for position, quantity in enumerate(quantities):
@@ -147,7 +171,9 @@ def _metrics(
     }
 
 
-def evaluations(results: Results, groups: Sequence[Group]) -> dict[Group, dict[float, Estimate]]:
+def evaluations(
+    results: Results, groups: Sequence[Group], benchmarks: Sequence[str] | None = None
+) -> dict[Group, dict[float, Estimate]]:
     """Return the evaluated accuracy of groups by update: the mean over seeds and benchmarks.
 
     It begins at update 0 where the study evaluates the model as it comes.
@@ -159,9 +185,9 @@ def evaluations(results: Results, groups: Sequence[Group]) -> dict[Group, dict[f
     means: dict[tuple[Group, float], Means] = {}
     for group in groups:
         for run in choices.baselines(study, list(group.runs)):
-            means[group, 0] = problem_means(results, [run], 0)
+            means[group, 0] = problem_means(results, [run], 0, benchmarks)
         for update in study.checkpoints(group.runs[0]):
-            means[group, update] = problem_means(results, group.runs, update)
+            means[group, update] = problem_means(results, group.runs, update, benchmarks)
     return estimates(groups, means)
 
 
@@ -209,18 +235,33 @@ def estimates(
     return found
 
 
-def draw_points(axes: Axes, points: Mapping[float, Estimate], line: dict[str, Any]) -> None:
-    """Draw points, by their place on the axis, with bars of one standard error."""
+def draw_points(
+    axes: Axes, points: Mapping[float, Estimate], line: dict[str, Any], joined: bool = True
+) -> None:
+    """Draw points, by their place on the axis, with bars of one standard error.
+
+    Points that are not joined are larger, since no line leads to them.
+    """
     if points:
         value, error = zip(*points.values(), strict=True)
         bars: dict[str, Any] = {"marker": "o", "markersize": 3, "capsize": 1.5, "linewidth": 1.0}
-        axes.errorbar(list(points), value, error, **(line | bars))
+        alone = {} if joined else {"linestyle": "none", "markersize": 4.5}
+        axes.errorbar(list(points), value, error, **(line | bars | alone))
+
+
+def _few_evaluations(results: Results) -> bool:
+    """Whether a line between the evaluated checkpoints would only suggest a course."""
+    return len(results.study.study.evaluation.updates) < FEWEST_JOINED
 
 
 def note(
-    results: Results, runs: Sequence[Run], quantities: Sequence[Quantity], smooth: bool = True
+    results: Results,
+    runs: Sequence[Run],
+    quantities: Sequence[Quantity],
+    smooth: bool = True,
+    benchmarks: Sequence[str] | None = None,
 ) -> str:
-    """Say what was smoothed, what bands and bars are, and what is missing."""
+    """Say what was smoothed, what labels, bands and bars are, and what is missing."""
     updates = curves.window(results.study.study.updates)
     text = f"metrics: running mean over {updates} updates" if smooth else "not smoothed"
     if batches := [quantity.name for quantity in quantities if quantity.by_batch]:
@@ -228,10 +269,22 @@ def note(
     text += curves.spread_note(runs)
     if ACCURACY in quantities:
         text += (
-            "; evaluation accuracy: mean of the benchmarks, bars ± 1 standard error over problems, "
-            "points of one update beside each other"
+            f"; evaluation accuracy: mean of {named(results, benchmarks)}, bars ± 1 standard error "
+            "over problems, points of one update beside each other"
         )
+        if _few_evaluations(results):
+            text += (
+                ", not joined, since evaluation.updates of the study has fewer than "
+                f"{FEWEST_JOINED} checkpoints"
+            )
+    text += sweep_note(results.study, {run.method for run in runs})
     return text + curves.missing_runs(results, runs)
+
+
+def named(results: Results, benchmarks: Sequence[str] | None = None) -> str:
+    """Return the labels of benchmarks, of all of the study if left out."""
+    known = results.study.benchmarks
+    return ", ".join(known[name].label for name in benchmarks or known)
 
 
 def kl(results: Results) -> Quantity:

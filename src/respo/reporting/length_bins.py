@@ -13,16 +13,19 @@ from respo.reporting.results import Results
 from respo.statistics import BinAccuracy, accuracy_by_bin, error_by_bin, length_bin, length_bounds
 
 BINS = 10
+BIN = np.arange(1, BINS + 1)
 TICKS = (1, 3, 5, 7)
 # The accuracy of fewer responses is left out: it would jump between 0 and 1.
 FEWEST = 10
 NOTE = (
-    "bins 1 to 9 hold equal numbers of the responses of a panel's model and N, all methods and "
-    "benchmarks together, by increasing length; cap: those cut at the length limit"
+    "bins 1 to 9: the responses of a model and N, all methods and benchmarks together, by "
+    "increasing length, in parts as equal as can be where equal lengths stay together, so that "
+    "some may be empty; cap: those cut at the length limit"
 )
 BAND = (
-    "band of the accuracy by length: ± 1 standard error over problems, whose responses are kept "
-    f"together; a point needs {FEWEST} responses, to more than one problem"
+    "band (bar of a point alone) of the accuracy by length: ± 1 standard error over problems, "
+    f"whose responses are kept together; a point needs {FEWEST} responses, to more than one "
+    "problem; lines break where there is none"
 )
 
 
@@ -90,25 +93,25 @@ def read(results: Results, groups: Sequence[Group]) -> Responses | None:
     return Responses(upper_Q, bin_B, correct, group_B, benchmark_B, problem, len(groups))
 
 
-def draw(axes: Axes, binned: Binned, used: np.ndarray, lines: Sequence[dict[str, Any]]) -> None:
-    """Draw a line and a band per group.
+def draw(axes: Axes, binned: Binned, lines: Sequence[dict[str, Any]]) -> None:
+    """Draw a line and a band per group, broken at bins with too few responses.
 
-    A line is broken at bins with too few responses, but not at those that equal lengths leave
-    empty for all.
+    Between two such bins there is no band: a point alone has a bar.
 
     Args:
         axes: where to draw.
         binned: accuracy by group.
-        used: the bins that hold any response.
         lines: one per group.
     """
-    x = used + 1
     for number_Q, accuracy_Q, error_Q, line in zip(*binned, lines, strict=True):
-        there = (number_Q >= FEWEST) & np.isfinite(error_Q)
-        accuracy, error = (np.where(there, v, np.nan)[used] for v in (accuracy_Q, error_Q))
-        axes.plot(x, accuracy, marker="o", markersize=2.5, **line)
-        band = np.clip([accuracy - error, accuracy + error], 0, 1)
-        axes.fill_between(x, *band, color=line["color"], alpha=0.15, linewidth=0)
+        there_Q = (number_Q >= FEWEST) & np.isfinite(error_Q)
+        accuracy, error = (np.where(there_Q, v, np.nan) for v in (accuracy_Q, error_Q))
+        axes.plot(BIN, accuracy, marker="o", markersize=2.5, **line)
+        low, high = np.clip([accuracy - error, accuracy + error], 0, 1)
+        axes.fill_between(BIN, low, high, color=line["color"], alpha=0.15, linewidth=0)
+        beside = np.pad(there_Q, 1)
+        alone = there_Q & ~beside[:-2] & ~beside[2:]
+        axes.vlines(BIN[alone], low[alone], high[alone], color=line["color"], linewidth=0.8)
 
 
 def fill(
@@ -135,7 +138,7 @@ def fill(
         axes.set(xlim=(0.6, BINS + 0.4), xlabel="length bin")
         axes.set_xticks([*TICKS, BINS], [*map(str, TICKS), "cap"])
         if responses is not None:
-            draw(axes, responses.binned(benchmark), np.unique(responses.bin_B), lines)
+            draw(axes, responses.binned(benchmark), lines)
 
 
 def missing_note(results: Results, groups: Iterable[Group]) -> str:

@@ -22,6 +22,7 @@ from respo.files import write_text
 from respo.objectives import is_sequence_level
 from respo.objectives.registry import get
 from respo.reporting import kernels, style, surfaces
+from respo.reporting.choices import is_of_token
 from respo.reporting.methods import all_methods
 from respo.reporting.text import markdown_table
 
@@ -51,10 +52,10 @@ tokens, A the advantage, H the entropy in nats.
 
 Pictures: c against log W for a response of one token, where r, s and W are the same; dots are the
 two sides of a jump. The thick line is the first method of the table; thin ones, named below, are
-the others, without those of the same kernel. At
-token level, c of the first method over (π_old, π) beside it: red is above 1, blue below, hatched 0,
-where the gradient is gone. If more than the ratio matters, the curves are those of
-π_old = {prob_old:g} and end where π = 1 (a bar). A is 1 or −1, the entropy {entropy:g} nat; what
+the others, without those of the same kernel. Where c is a token's own, that of the first method
+over (π_old, π) stands beside it: the lighter the larger, hatched 0, where the gradient is gone. If
+more than the ratio matters, the curves are those of π_old = {prob_old:g} and end where π = 1 (a
+bar). A is 1 or −1, the entropy {entropy:g} nat; what
 adapts to a mini-batch stands at its start.
 """
 
@@ -86,8 +87,8 @@ class Section:
 
     @cached_property
     def surfaces(self) -> dict[int, np.ndarray]:
-        """By sign, c over (pi_old, pi) of the main method; empty at sequence level."""
-        if is_sequence_level(self.objective):
+        """By sign, c over (pi_old, pi) of the main method; empty if it is not a token's own."""
+        if not is_of_token(self.objective):
             return {}
         return {s: kernels.coefficient_surface(self.main, s) for s in kernels.SIGNS}
 
@@ -119,7 +120,7 @@ def _rank(objective: str, name: str) -> tuple[bool, str]:
 
 
 def draw(section: Section) -> Figure:
-    """Draw a section's kernels and, at token level, its surfaces."""
+    """Draw a section's kernels and its surfaces, if it has any."""
     columns = 4 if section.surfaces else 2
     width = 7.6 if section.surfaces else 3.7
     lines = [{"color": style.BLUE, "linewidth": 1.8, "zorder": 4}]
@@ -192,7 +193,7 @@ def _section(section: Section) -> Iterator[str]:
     yield _methods(section)
     yield from _deviations(section)
     names = ",".join(section.methods)
-    ids = ["respo/fig1"] + ([] if is_sequence_level(section.objective) else ["aspo/fig4"])
+    ids = ["respo/fig1"] + (["aspo/fig4"] if is_of_token(section.objective) else [])
     lines = [f"{COMMAND} {id_} --methods {names} --out {id_.split('/')[1]}.png" for id_ in ids]
     yield "```sh\n" + "\n".join(lines) + "\n```"
 

@@ -5,12 +5,16 @@ from itertools import groupby
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import AutoLocator
 
 from respo.config.study import ResolvedStudy
+from respo.reporting import style
 from respo.reporting.curves import Setting
 
 COLUMNS = 4
 WIDTH, HEIGHT = 2.2, 1.55  # inches of a panel
+# Of the horizontal axis, as a share of a run.
+MARGIN = 0.035
 ALONE = 3.0  # its width where there are one or two columns
 
 
@@ -45,6 +49,10 @@ def panels(
     figure = Figure(figsize=(max(4.5, 0.9 + width), 0.9 + HEIGHT * rows + 0.2 * len(all_blocks)))
     figure.set_layout_engine("constrained", hspace=0.04, wspace=0.04)
     grid = figure.subplots(rows, columns, squeeze=False)
+    for axes in grid.flat:
+        axes.yaxis.set_major_locator(AutoLocator())
+        axes.yaxis.get_major_locator().set_params(min_n_ticks=3)
+        style.plain_ticks(axes)
     found: dict[Setting, list[Axes]] = {}
     for index, block in enumerate(all_blocks):
         lines = grid[index * len(labels) : (index + 1) * len(labels)]
@@ -66,9 +74,9 @@ def panels(
 def over_updates(axes: Sequence[Axes], updates: int) -> None:
     """Make the policy updates the common horizontal axis of panels below each other.
 
-    It is a little longer than a run, for points that stand beside its end.
+    It is a little longer than a run, for points that stand beside its ends.
     """
     for panel in axes[:-1]:
         panel.sharex(axes[-1])
         panel.tick_params(labelbottom=False)
-    axes[-1].set(xlabel="policy updates", xlim=(0, 1.02 * updates))
+    axes[-1].set(xlabel="policy updates", xlim=(-MARGIN * updates, (1 + MARGIN) * updates))

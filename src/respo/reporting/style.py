@@ -11,6 +11,7 @@ from zlib import crc32
 
 import matplotlib.style
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -37,7 +38,13 @@ FIXED: dict[str, dict[str, Any]] = {
     "aspo": {"color": PURPLE, "linestyle": "-", "linewidth": 2.0},
     "maspo": {"color": SKY, "linestyle": "-", "linewidth": 2.0},
 }
+# Routing replay is the same method trained otherwise: dashes, so that grey print shows it too.
+REPLAY: dict[str, dict[str, Any]] = {
+    "respo-r2": {"color": INDIGO, "linestyle": (0, (1.2, 1)), "linewidth": 2.0},
+    "respo-r3": {"color": BROWN, "linestyle": (0, (3, 1.5)), "linewidth": 2.0},
+}
 FORMATS = ("pdf", "png", "svg")
+NOTE_LINE = 0.125  # inches
 REFERENCE: dict[str, Any] = {"color": "#B0B0B0", "linestyle": "-", "linewidth": 1.2, "zorder": 1.5}
 _FIXED_COLORS = [line["color"] for line in FIXED.values()]
 _OTHERS: list[dict[str, Any]] = [
@@ -74,10 +81,14 @@ def applied() -> AbstractContextManager[None]:
 
 
 def lines(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the line of each method: fixed for a known name, else chosen by the name."""
+    """Return the line of each method: fixed for a known name, else chosen by the name.
+
+    Give all methods of a study, also where few are shown: then each looks the same in all figures.
+    """
     taken: dict[str, dict[str, Any]] = {}
     for method in methods:
-        taken[method] = FIXED.get(method) or _free(method, list(taken.values()))
+        known = FIXED.get(method) or REPLAY.get(method)
+        taken[method] = known or _free(method, list(taken.values()))
     return taken
 
 
@@ -96,12 +107,18 @@ def _free(method: str, taken: list[dict[str, Any]]) -> dict[str, Any]:
 def nested(lines: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Give lines that may lie on one another falling widths, so that all of them are seen.
 
-    They are drawn in their order; the first is the widest.
+    The widest lies below. Those that are wide in all figures come first, then the order given.
     """
     step = 2.4 / len(lines)
+    widest_first = sorted(lines, key=lambda name: -lines[name].get("linewidth", 0))
+    places = {name: place for place, name in enumerate(widest_first)}
     return {
-        name: {**line, "linewidth": 1.1 + step * (len(lines) - 1 - index)}
-        for index, (name, line) in enumerate(lines.items())
+        name: {
+            **line,
+            "linewidth": 1.1 + step * (len(lines) - 1 - places[name]),
+            "zorder": 2 + places[name] / len(lines),
+        }
+        for name, line in lines.items()
     }
 
 
@@ -133,7 +150,10 @@ def legend(figure: Figure, entries: dict[str, dict[str, Any]], below: bool = Fal
 
 
 def note(figure: Figure, text: str) -> None:
-    """Put small print below the panels, wrapped to the figure's width."""
+    """Put small print below the panels, wrapped to the figure's width.
+
+    The figure grows by as much: the panels keep their size.
+    """
     width = int(16 * figure.get_figwidth())
     lines = [
         line
@@ -141,6 +161,15 @@ def note(figure: Figure, text: str) -> None:
         for line in textwrap.wrap(paragraph, width, break_on_hyphens=False)
     ]
     figure.supxlabel("\n".join(lines), fontsize=7, color="#555555")
+    figure.set_figheight(figure.get_figheight() + NOTE_LINE * len(lines))
+
+
+def plain_ticks(axes: Axes) -> None:
+    """Write the ticks of the vertical axis in full, without a factor or a summand for all.
+
+    They stand at the top of an axis, where they are missed, the more if panels share it.
+    """
+    axes.ticklabel_format(axis="y", style="plain", useOffset=False)
 
 
 def save(figure: Figure, stem: Path, made_from: str) -> list[Path]:

@@ -1,4 +1,8 @@
-"""Coefficients over (pi_old, pi) in colour: blue below 1, red above, hatched where c = 0."""
+"""Coefficients over (pi_old, pi) in colour: the lighter the larger, hatched where c = 0.
+
+Lightness alone orders the colours: they say the same in grey print and to all kinds of colour
+vision.
+"""
 
 import numpy as np
 from matplotlib import colormaps
@@ -23,14 +27,14 @@ def draw_surface(axes: Axes, c: np.ndarray) -> AxesImage:
     axes.add_patch(no_gradient())
     if (c < 0).any():
         negative = np.ma.masked_where(c >= 0, np.ones_like(c))
-        axes.imshow(negative, cmap=ListedColormap(["black"]), **whole)  # type: ignore[arg-type]
+        axes.imshow(negative, cmap=ListedColormap(["white"]), **whole)  # type: ignore[arg-type]
     image = axes.imshow(
         np.ma.masked_where(c <= 0, c),
         norm=LogNorm(*COLOR_RANGE),
-        cmap=colormaps["RdBu_r"],
+        cmap=colormaps["viridis"],
         **whole,  # type: ignore[arg-type]
     )
-    axes.plot([0, 1], [0, 1], color="#666666", linewidth=0.6, linestyle=(0, (3, 3)))
+    axes.plot([0, 1], [0, 1], color="white", linewidth=0.8, linestyle=(0, (3, 3)))
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     axes.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])

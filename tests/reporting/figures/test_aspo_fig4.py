@@ -1,3 +1,5 @@
+from io import BytesIO
+
 import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
@@ -53,9 +55,10 @@ def test_a_negative_coefficient_is_not_taken_for_none(monkeypatch):
         lambda method, sign: np.array([[-1.0, 0.0], [1.0, 2.0]]),
     )
     with style.applied():
-        axes = drawn(draw_methods(methods("grpo")))[0]
-    black, colours = axes.images
-    assert black.get_array().mask.tolist() == [[False, True], [True, True]]
+        figure = draw_methods(methods("grpo"))
+    white, colours = drawn(figure)[0].images
+    assert "white: c < 0" in figure.get_supxlabel().replace("\n", " ")
+    assert white.get_array().mask.tolist() == [[False, True], [True, True]]
     assert colours.get_array().mask.tolist() == [[True, True], [False, False]]
 
 
@@ -68,6 +71,37 @@ def test_two_methods_in_a_row(count, panels):
     assert len(figure.axes) == panels + 1
     # The lowest panel of each column names its axis.
     assert sum(axes.get_xlabel() != "" for axes in figure.axes) == min(panels, 4)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_nothing_is_cut_off(count):
+    # Long labels, a note of several lines.
+    chosen = methods("grpo", "aspo", "maspo", "cispo", "dac", "gspo", "respo", "vespo")
+    kept = [*list(chosen)[:count], "gspo", "respo", "vespo"]
+    labels = {name: chosen[name].model_copy(update={"label": 3 * "Long label "}) for name in kept}
+    with style.applied():
+        figure = draw_methods(labels)
+        figure.savefig(BytesIO())
+    whole = figure.bbox
+    note = figure._supxlabel.get_window_extent()
+    for axes in figure.axes[:-1]:
+        if axes.axison:
+            box = axes.get_tightbbox()
+            assert whole.y0 <= note.y0 < note.y1 < box.y0 < box.y1 <= whole.y1
+
+
+def test_colours_say_the_same_in_grey():
+    with style.applied():
+        image = drawn(draw_methods(methods("grpo")))[0].images[0]
+    luminance = image.cmap(np.linspace(0, 1, 50))[:, :3] @ [0.2126, 0.7152, 0.0722]
+    assert (np.diff(luminance) > 0).all()
+
+
+def test_a_mean_over_the_response_is_left_out():
+    with style.applied():
+        figure = draw_methods(methods("grpo", "grpo_pos_mean_is"))
+    assert len(drawn(figure)) == 2
+    assert figure.get_supxlabel().replace("\n", " ").endswith("on c: GRPO_POS_MEAN_IS")
 
 
 def test_without_any_method_at_token_level():

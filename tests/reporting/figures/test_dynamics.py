@@ -72,6 +72,21 @@ def test_only_the_benchmarks_with_the_most_samples(folder):
     assert figure.get_supxlabel().startswith("pass@k: mean of Easy,")
 
 
+def test_benchmarks_of_the_papers(paper):
+    # Its Table 1 has these; the other three are out of the domain.
+    note = " ".join(drawn(paper("aspo"), "aspo/fig2").get_supxlabel().split())
+    mathematics = "AIME24, AIME25, AMC23, MATH-500, MinervaMath, OlympiadBench"
+    assert f"evaluation accuracy: mean of {mathematics}, bars" in note
+    # Section 5.2 names these two.
+    note = drawn(paper("maspo"), "maspo/fig3").get_supxlabel()
+    assert note.startswith("pass@k: mean of AIME24, AIME25, bars")
+
+
+def test_labels_of_a_sweep_are_explained(paper):
+    note = " ".join(drawn(paper("maspo"), "maspo/fig8").get_supxlabel().split())
+    assert "labels such as MASPO 0.5/0.03 give alpha/beta; MASPO: alpha 0.3, beta 0.03; " in note
+
+
 def test_ratios_by_sign(folder):
     made = folder(staleness=[8], extra_runs=[{"methods": ["grpo"], "staleness": [1]}])
     positive = [1 + (update % 8) / 1000 for update in range(32)]

@@ -15,7 +15,7 @@ def test_a_row_per_setting_and_a_column_per_benchmark(folder):
     pooled, easy, hard = figure.axes[3:]
     for axes in (pooled, easy):
         grpo, respo = axes.lines
-        assert grpo.get_ydata().tolist() == [0.5] * 9
+        assert grpo.get_ydata()[:9].tolist() == [0.5] * 9
         assert not any(respo.get_ydata() >= 0)
     assert not any(y >= 0 for line in hard.lines for y in line.get_ydata())
     # On-policy runs have lengths of their own, which these bins do not fit.

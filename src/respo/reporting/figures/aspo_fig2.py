@@ -15,4 +15,5 @@ def draw(results: Results) -> Figure:
         dynamics.CLIPPED,
         dynamics.kl(results),
     )
-    return dynamics.draw(results, choices.curves(results.study), quantities)
+    runs, benchmarks = choices.curves(results.study), choices.mathematics(results.study)
+    return dynamics.draw(results, runs, quantities, benchmarks=benchmarks)

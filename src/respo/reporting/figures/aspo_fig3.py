@@ -37,7 +37,7 @@ def draw(results: Results) -> Figure:
                 curve = curves.smoothed(seeds, width, group.staleness)
                 curves.draw_curve(axes, curve, LINES[sign])
         from_zero(row)
-        row[0].ticklabel_format(axis="y", scilimits=(-2, 3))
+        style.plain_ticks(row[0])
     for axes, name in zip(panels[0], methods, strict=True):
         axes.set_title(study.methods[name].label)
     for axes in panels[-1]:

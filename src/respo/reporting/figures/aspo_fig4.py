@@ -1,7 +1,7 @@
 """Weight surfaces: the coefficient over (pi_old, pi) by sign of the advantage. ASPO, Fig. 4.
 
 Departures from the paper: a map in colours instead of a surface in three dimensions, and any
-objectives at token level beside the clipped ratio.
+objectives whose coefficient is a token's own beside the clipped ratio.
 """
 
 import math
@@ -11,49 +11,52 @@ from matplotlib.figure import Figure
 
 from respo.cli import UserError
 from respo.config.schema import Method
-from respo.objectives import is_sequence_level
 from respo.reporting import style, surfaces
+from respo.reporting.choices import is_of_token
 from respo.reporting.kernels import SIGNS, assumptions, coefficient_surface
 from respo.reporting.results import Results
 
-NOTE = (
-    f"hatched: c = 0, no gradient; dashes: {surfaces.NEW} = {surfaces.OLD}; A is 1 or −1; "
-    "responses of one token"
-)
-PANEL = 1.55  # inches
+# Not to be wrapped.
+DIAGONAL = f"{surfaces.NEW} = {surfaces.OLD}".replace(" ", "\N{NO-BREAK SPACE}")
+NOTE = f"hatched: c = 0, no gradient; dashes: {DIAGONAL}; A is 1 or −1"
+PANEL = 1.4  # inches
+GAP = 0.15
 TITLE_WIDTH = 20  # characters
+TITLE_LINE = 0.16  # inches
 
 
 def draw(results: Results) -> Figure:
-    """Draw the methods of the study that are at token level."""
+    """Draw the methods of the study whose coefficient is a token's own."""
     return draw_methods(results.study.methods)
 
 
 def draw_methods(methods: dict[str, Method]) -> Figure:
-    """Draw a pair of panels per method that is at token level, two pairs in a row.
+    """Draw a pair of panels per method whose coefficient is a token's own, two pairs in a row.
 
     Raises:
         UserError: there is none.
     """
-    shown = [m for m in methods.values() if not is_sequence_level(m.objective)]
-    left_out = [m.label for m in methods.values() if is_sequence_level(m.objective)]
+    shown = [m for m in methods.values() if is_of_token(m.objective)]
+    left_out = [m.label for m in methods.values() if not is_of_token(m.objective)]
     if not shown:
         raise UserError(
-            "aspo/fig4 draws objectives at token level, and there is none among "
+            "aspo/fig4 draws objectives whose c is a token's own, and there is none among "
             f"{', '.join(methods)}; add one, or leave the figure out"
         )
     columns, rows = min(2, len(shown)) * len(SIGNS), math.ceil(len(shown) / 2)
-    figure = Figure(
-        figsize=(0.9 + PANEL * columns, 0.6 + (PANEL + 0.4) * rows), layout="constrained"
-    )
+    labels = [textwrap.fill(method.label, TITLE_WIDTH) for method in shown]
+    title = TITLE_LINE * (2 + max(label.count("\n") for label in labels))
+    size = (0.9 + (PANEL + GAP) * columns, 0.5 + (PANEL + GAP + title) * rows)
+    figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    spare = list(panels.flat)
-    for method in shown:
-        label = textwrap.fill(method.label, TITLE_WIDTH)
-        for sign, title in SIGNS.items():
+    spare, has_negative = list(panels.flat), False
+    for method, label in zip(shown, labels, strict=True):
+        for sign, name in SIGNS.items():
             axes = spare.pop(0)
-            image = surfaces.draw_surface(axes, coefficient_surface(method, sign))
-            axes.set_title(f"{label}\n{title}")
+            c = coefficient_surface(method, sign)
+            has_negative |= bool((c < 0).any())
+            image = surfaces.draw_surface(axes, c)
+            axes.set_title(f"{label}\n{name}")
     for axes in spare:
         axes.set_axis_off()
     for column in panels.T:
@@ -62,9 +65,9 @@ def draw_methods(methods: dict[str, Method]) -> Figure:
         lowest.tick_params(labelbottom=True)
     for axes in panels[:, 0]:
         axes.set_ylabel(surfaces.NEW)
-    surfaces.add_color_bar(figure, image, panels, shrink=min(1, 2 / rows), pad=0.02)
-    note = NOTE + assumptions(shown)
+    surfaces.add_color_bar(figure, image, panels, shrink=min(0.85, 2 / rows), pad=0.02)
+    note = NOTE + ("; white: c < 0" if has_negative else "") + assumptions(shown)
     if left_out:
-        note += f"\nleft out, since all tokens of a response share one c: {', '.join(left_out)}"
+        note += f"\nleft out, since all tokens of a response decide on c: {', '.join(left_out)}"
     style.note(figure, note)
     return figure

@@ -1,6 +1,7 @@
 """pass@k and dynamics of the study's own methods and models. MASPO, Fig. 3.
 
-Departure from the paper: pass@k is the mean of the benchmarks with the most samples, not one each.
+Departure from the paper: pass@k is the mean of AIME24 and AIME25, not of one per model; of the
+benchmarks with the most samples where a study lacks these.
 """
 
 from matplotlib.axes import Axes
@@ -20,14 +21,14 @@ def draw(results: Results) -> Figure:
     """Draw pass@k, score, entropy and length, a column per model and N."""
     study = results.study
     runs = choices.grid(study)
-    looks = Looks(study, (run.method for run in runs))
+    looks = Looks(study)
     labels = ["pass@k", *(quantity.label for quantity in QUANTITIES)]
     figure, found = panels(study, curves.settings(runs), labels)
     _fill_pass_at_k(results, {setting: axes[0] for setting, axes in found.items()}, looks)
     below = {setting: axes[1:] for setting, axes in found.items()}
     dynamics.fill(results, runs, QUANTITIES, below, looks)
     style.legend(figure, looks.legend())
-    names = ", ".join(study.benchmarks[name].label for name in most_sampled(results))
+    names = dynamics.named(results, choices.most_sampled(study))
     text = f"pass@k: mean of {names}, bars ± 1 standard error over problems, points of one k "
     text += "beside each other; " + dynamics.note(results, runs, QUANTITIES)
     style.note(figure, text)
@@ -36,7 +37,7 @@ def draw(results: Results) -> Figure:
 
 def _fill_pass_at_k(results: Results, found: dict[Setting, Axes], looks: Looks) -> None:
     groups = curves.groups(choices.grid(results.study))
-    benchmarks = most_sampled(results)
+    benchmarks = choices.most_sampled(results.study)
     tries = powers_of_two(results.study.samples(benchmarks[0]))
     means = {
         (group, float(k)): dynamics.problem_means(results, group.runs, None, benchmarks, k)
@@ -54,12 +55,6 @@ def _fill_pass_at_k(results: Results, found: dict[Setting, Axes], looks: Looks) 
             shift = 1 + SPREAD_OF_POINTS * ((position + 0.5) / len(shown) - 0.5)
             of_group = {k * shift: estimate for k, estimate in points[group].items()}
             dynamics.draw_points(axes, of_group, looks.line(group, setting))
-
-
-def most_sampled(results: Results) -> list[str]:
-    """Return the benchmarks with the largest number of samples per problem."""
-    samples = {name: results.study.samples(name) for name in results.study.benchmarks}
-    return [name for name, number in samples.items() if number == max(samples.values())]
 
 
 def powers_of_two(largest: int) -> list[int]:

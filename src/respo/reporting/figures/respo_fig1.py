@@ -40,7 +40,8 @@ def draw_methods(methods: dict[str, Method]) -> Figure:
         kernel = repr((method.objective, sorted(method.parameters.items())))
         same.setdefault(kernel, []).append(name)
     shown = {names[0]: methods[names[0]] for names in same.values()}
-    lines = style.nested(style.lines(shown))
+    of_all = style.lines(methods)
+    lines = style.nested({name: of_all[name] for name in shown})
     entries = {method.label: lines[name] for name, method in shown.items()}
     width = 7.0
     rows = style.legend_rows(entries, width)

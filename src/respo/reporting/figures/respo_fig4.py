@@ -30,7 +30,7 @@ def draw(results: Results) -> Figure:
         length_bins.fill(results, setting, groups, list(columns), looks)
         for axes in row:
             axes.label_outer()
-    panels[0, 0].set_ylim(0, 1.02)
+    panels[0, 0].set_ylim(-0.04, 1.04)
     style.legend(figure, looks.legend())
     text = f"{length_bins.NOTE}; {length_bins.BAND}"
     style.note(figure, text + length_bins.missing_note(results, groups))
