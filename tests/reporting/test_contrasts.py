@@ -50,7 +50,7 @@ def test_seeds_that_agree_but_are_too_few_resolve_nothing(folder):
     assert contrast.seeds == pytest.approx((9 / 64) / (0.625 / 1.96) ** 2)
     assert contrast.verdict == "more seeds"
     (line,) = section(made.results, rows).rows
-    assert line[-1] == "1.4"
+    assert line[-1] == "1.4 (3)"  # more than 1.38 times two seeds
 
 
 def test_what_no_number_of_seeds_resolves_is_not_resolved(folder):
@@ -104,27 +104,18 @@ def test_factors_are_printed(value, shown):
     assert factor(value) == shown
 
 
-def test_shown_are_the_pairs_with_the_best_or_the_reference(folder):
-    methods = ["grpo", "gspo", "vespo", "respo"]
-    made = folder(methods=methods, benchmarks=["easy"])
-    for method, correct in zip(methods, ([1, 0], [0, 0], [1, 1], [2, 2]), strict=True):
-        made.cell("easy", correct, method)
-    results = made.results
-    found = section(results, pool(results))
-    shown = [row[3] + " - " + row[2] for row in found.shown]
-    assert shown == [
-        "gspo - grpo", "vespo - grpo", "respo - grpo", "respo - gspo", "respo - vespo",
-    ]  # fmt: skip
-    assert "Here are 5 of 6 pairs" in found.text
-    files = render(Table("t", [], [], [], [found]), "s", "S", "0")
-    rows = list(csv.DictReader(io.StringIO(files["contrasts.csv"])))
-    assert len(rows) == 6
-    assert (rows[2]["first"], rows[2]["second"], rows[2]["difference"]) == ("gspo", "vespo", "0.5")
-
-
-def test_without_grpo_the_first_method_is_the_reference(folder):
-    made = folder(methods=["vespo", "gspo", "respo"], benchmarks=["easy"])
-    for method, correct in (("vespo", 2), ("gspo", 1), ("respo", 0)):
-        made.cell("easy", [correct, correct], method)
+def test_numbers_that_resolve_a_difference(folder):
+    made = folder(benchmarks=["easy"], seeds=[1, 2])
+    for seed, correct in ((1, [2, 2, 1, 0]), (2, [2, 1, 1, 1])):
+        made.cell("easy", correct, "grpo", seed=seed)
+    for seed, correct in ((1, [2, 1, 1, 0]), (2, [2, 1, 1, 1])):
+        made.cell("easy", correct, "respo", seed=seed)
     found = section(made.results, pool(made.results))
-    assert [row[3] + " - " + row[2] for row in found.shown] == ["gspo - vespo", "respo - vespo"]
+    files = render(Table("t", [], [], [], [found]), "s", "S", "0")
+    (row,) = csv.DictReader(io.StringIO(files["contrasts.csv"]))
+    for kind, now in (("problems", 4), ("samples", 2), ("seeds", 2)):
+        times, count = row[f"{kind}_factor"], row[f"{kind}_needed"]
+        # The least number that is more than so many times that of now, unless none is enough.
+        assert count == ("" if times == "inf" else str(int(now * float(times)) + 1))
+    assert any(row[f"{kind}_needed"] for kind in ("problems", "samples", "seeds"))
+    assert factor(3.63, 8) == "3.7 (8)"

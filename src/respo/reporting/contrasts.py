@@ -15,7 +15,7 @@ from respo.reporting.layout import PARTIAL, Cell, Column, Number, Section, text
 from respo.reporting.results import Results
 from respo.reporting.rows import MACRO, Row, blocks
 from respo.reporting.text import number
-from respo.statistics import difference_variance, needed, paired_contrast
+from respo.statistics import difference_variance, needed, paired_contrast, smallest_number
 
 TEXT = (
     "In percentage points, with 95 % percentile intervals from the same replicates (paired by "
@@ -26,7 +26,8 @@ TEXT = (
     "the last does not hold, where seeds disagree or where there is one, more of them must decide. "
     "The last columns say what would resolve a difference of the size seen at the seeds that both "
     "have (at 1.96 standard errors, in half of the repetitions): that many times as many problems, "
-    "or samples of each, or seeds, all else as it is, rounded up; enough: no more than there are; "
+    "or samples of each, or seeds, all else as it is, rounded up, and in brackets how many these "
+    "are (of problems: in all benchmarks together); enough: no more than there are; "
     "never: the variance that they leave is too large by itself. With one seed the spread over "
     "seeds is not known, and the first two are for these two checkpoints alone."
 )
@@ -133,6 +134,9 @@ COLUMNS = [
     Column("problems_factor", None),
     Column("samples_factor", None),
     Column("seeds_factor", None),
+    Column("problems_needed", None, digits=0),
+    Column("samples_needed", None, digits=0),
+    Column("seeds_needed", None, digits=0),
     text(None, "Problems ×"),
     text(None, "Samples ×"),
     text(None, "Seeds ×"),
@@ -143,6 +147,7 @@ def _line(results: Results, contrast: Contrast) -> list[Cell]:
     first, second = contrast.first, contrast.second
     low, high = (_points(end) for end in (contrast.low, contrast.high))
     factors = (contrast.problems, contrast.samples, contrast.seeds)
+    numbers = [_needed_number(*pair) for pair in zip(_now(contrast), factors, strict=True)]
     return [
         first.model,
         str(first.staleness),
@@ -158,22 +163,46 @@ def _line(results: Results, contrast: Contrast) -> list[Cell]:
         ", ".join(_points(difference) for difference in contrast.by_seed),
         contrast.verdict,
         *map(Number, factors),
-        *map(factor, factors),
+        *(None if count is None else Number(count) for count in numbers),
+        *map(factor, factors, numbers),
     ]
+
+
+def _now(contrast: Contrast) -> tuple[int | None, int | None, int]:
+    """Return how many problems, samples of each and seeds there are; None where K differs."""
+    row = contrast.first
+    benchmarks = [name for name in row.estimates if name != MACRO]
+    samples = {cell.problems[0].samples for cell in row.cells.values()}
+    return (
+        sum(row.problems(name) for name in benchmarks),
+        samples.pop() if len(samples) == 1 else None,
+        len(contrast.by_seed),
+    )
+
+
+def _needed_number(now: int | None, factor: float) -> int | None:
+    """Return how many it takes; None where that is not known, or where there are enough."""
+    return None if now is None or factor <= 1 else smallest_number(now, factor)
 
 
 def _points(share: float) -> str:
     return number(100 * share, digits=1, sign=True)
 
 
-def factor(value: float) -> str:
-    """Print how many times as many are needed, rounded up; nothing where it is not known."""
+def factor(value: float, count: int | None = None) -> str:
+    """Print how many times as many are needed, rounded up; nothing where it is not known.
+
+    count: how many these are.
+    """
     if math.isnan(value):
         return ""
     if math.isinf(value):
         return "never"
     # 1.1 times 10 is a bit more than 11: what is that near is not rounded up.
-    return "enough" if value <= 1 else number(math.ceil(10 * value - 1e-9) / 10, digits=1)
+    if value <= 1:
+        return "enough"
+    times = number(math.ceil(10 * value - 1e-9) / 10, digits=1)
+    return times if count is None else f"{times} ({count:,})"
 
 
 def _is_shown(results: Results, contrast: Contrast, rows: Sequence[Row]) -> bool:
