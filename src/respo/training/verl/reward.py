@@ -7,8 +7,8 @@
 The length penalty is added by verl's own reward manager `dapo`. A reward that takes long, or hangs
 until its limit, holds up neither the others nor the event loop: verl calls functions like this one,
 that are not coroutines, in a pool of threads. Each of verl's processes for rewards (8, see
-`reward.num_workers`) starts up to 4 more that compare answers, of about 100 MB each, or runs up to 4
-programs.
+`reward.num_workers`) starts up to 4 more that compare answers, of about 100 MB each, or runs up to
+4 programs.
 """
 
 from typing import Any
