@@ -111,6 +111,7 @@ from respo.rewards.choice import choice_letter
         ("E. coli grows fast.", None),
         ("I. think", None),
         ("Option C", "C"),
+        ("Thus the answer is **Option C**", "C"),
         ("Reasoning\n\n**D. 5 m/s**", "D"),
         ("Reasoning\n\n(D) 5 m/s", "D"),
         ("Table:\nA\nB\nC", None),

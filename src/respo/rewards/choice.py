@@ -51,7 +51,7 @@ _PHRASE = re.compile(
     r"(?i:\s{1,3}to\s{1,3}(?:the|this)\s{1,3}(?:question|problem))?(?:,\s{1,3}[a-z]{1,12},)?"
     r"\*{0,3}\s{0,4}"
     r"(?:(?i:is|would\ be|should\ be|must\ be)\b\s{0,4}:?|[:=：]|[-–—]\s|(?<=\n))"
-    r"(?:\*{1,3}(?=\s))?\s{0,4}"
+    r"(?:\*{1,3}(?=\s|(?i:option|choice)\s))?\s{0,4}"
     r"(?i:(?:therefore|thus|hence|indeed|clearly|likely|probably|definitely),?\s{1,3})?"
     r"(?i:(?:the\s{1,3})?(?:option|choice|letter)\s{1,4})?" + _MARK + r"(?P<letter>[A-J])(?!\w)",
     re.VERBOSE,

@@ -55,6 +55,9 @@ def test_numpy_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     package.with_name("numpy.libs").mkdir()
     assert numpy_folders() == [package, package.with_name("numpy.libs")]
     assert system_layout().packages[0] == (str(package), "/packages/numpy")
+    (package / "__init__.py").symlink_to("elsewhere")
+    assert numpy_folders() == []
+    (package / "__init__.py").unlink()
     package.parent.chmod(0o700)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert numpy_folders() == []

@@ -46,6 +46,19 @@ CASES = [
         "there as with LiveCodeBench",
     ),
     (
+        TWICE,
+        "import numpy as np\ndef twice(x): return 2 * np.array(x)",
+        True,
+        "a value of numpy equals the list",
+    ),
+    (
+        problem_of(("[1, 2]", "3"), function="total"),
+        "import numpy as np\ndef total(x): return np.array(x).sum()",
+        True,
+        "LiveCodeBench compares by ==",
+    ),
+    (problem_of(("3", "3"), function="same"), "def same(x): return {x}", False, "no value of JSON"),
+    (
         ADD,
         "if __name__ == '__main__':\n    print(sum(map(int, stdin.read().split())))",
         True,

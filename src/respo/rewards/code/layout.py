@@ -71,12 +71,15 @@ def system_layout() -> Layout:
 def numpy_folders() -> list[Path]:
     """Return the folders of this environment's numpy and of its libraries.
 
-    There are none if it has no numpy, or if we are root and others cannot enter its folder.
+    There are none if it has no numpy, if its files are links to elsewhere, or if we are root and
+    others cannot enter its folder.
     """
     found = importlib.util.find_spec("numpy")
     if found is None or found.origin is None:
         return []
     package = Path(found.origin).parent.resolve()
+    if (package / "__init__.py").is_symlink():
+        return []
     if os.geteuid() == 0 and not _open_to_all(package):
         return []
     return [folder for folder in (package, package.with_name("numpy.libs")) if folder.is_dir()]

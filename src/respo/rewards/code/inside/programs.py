@@ -60,7 +60,14 @@ def run_function(program: str, found: dict[str, Any], function: str, arguments: 
     owner = module.Solution() if hasattr(module, "Solution") else module
     value = getattr(owner, function)(*map(json.loads, arguments.split("\n")))
     with open(result, "w", encoding="utf-8") as file:
-        json.dump(value, file)
+        json.dump(value, file, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Return a number or array of numpy as Python has it."""
+    if type(value).__module__ == "numpy":
+        return value.tolist()
+    raise TypeError(f"a value of type {type(value).__name__} is not one of JSON")
 
 
 def _module(name: str, found: dict[str, Any]) -> ModuleType:
