@@ -31,6 +31,8 @@ def config(tmp_path):
             {"methods": ["respo"], "staleness": [32], "updates": 512, "evaluate": False}
         ],
         "benchmarks": ["aime24", "math500"],
+        "tables": ["respo/table1"],
+        "figures": ["respo/fig1", "respo/fig3"],
     }
     study["evaluation"] |= {"updates": [512, 1024], "samples": {"aime24": 48}}
     (config / "studies" / "small.yaml").write_text(yaml.safe_dump(study))

@@ -12,7 +12,7 @@ def test_the_plan(small):
 PLAN = """\
 Study small: Off-policy objectives, dense and mixture of experts
 
-Jobs: 80
+Jobs: 81
   configuration files         11
   prompts                      3
   initial weights, baselines   3
@@ -20,7 +20,7 @@ Jobs: 80
   evaluation: sampling        18
   evaluation: scoring         18
   evaluation: cells           18
-  tables, figures, report      4
+  tables, figures, report      5
 
 Estimated GPU-hours of training and evaluation; GB of the weights kept, and of the
 states of a run while it is trained:

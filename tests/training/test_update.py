@@ -334,7 +334,7 @@ def test_no_advantage_at_all_is_a_step_with_zero_gradient(
     undefined = {name for name, value in metrics.items() if math.isnan(value)}
     assert undefined == {"reference_kl"} | {
         f"{kind}_{sign}"
-        for kind in ("clip_fraction", "coefficient_mean")
+        for kind in ("clip_fraction", "coefficient_mean", "ratio_mean")
         for sign in ("pos", "neg")
     }
 

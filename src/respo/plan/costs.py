@@ -67,7 +67,8 @@ def jobs(resolved: ResolvedStudy) -> dict[str, int]:
         "evaluation: sampling": cells,
         "evaluation: scoring": cells,
         "evaluation: cells": cells,
-        "tables, figures, report": len(study.tables) + len(study.figures) + 1,
+        # With the page to explore.
+        "tables, figures, report": len(study.tables) + len(study.figures) + 2,
     }
 
 
