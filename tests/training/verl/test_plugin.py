@@ -260,7 +260,7 @@ def test_advantages_of_tokens_are_refused():
 def test_sums_come_out_as_sums():
     _, _, metrics = verl_gradient(make_batch(), "grpo")
     ours = {key: value for key, value in metrics.items() if key.startswith("respo/")}
-    assert len(ours) == 2 + 2 * 3 + 1 + 2 * 3 * 10
+    assert len(ours) == 2 + 2 * 5 + 1 + 2 * 3 * 10
     assert all(value.aggregation is AggregationType.SUM for value in ours.values())
     # What verl does to the names of metrics that are not of this type depends on these words.
     assert not [key for key in ours if "max" in key or "min" in key]
