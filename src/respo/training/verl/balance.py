@@ -53,11 +53,11 @@ def install() -> None:
             assert equal_size
             return deal(workloads, k_partitions, mini_batch, whole)
 
-        trainer_base.get_seqlen_balanced_partitions = by_mini_batch
+        trainer_base.get_seqlen_balanced_partitions = by_mini_batch  # type: ignore[assignment]
         try:
             return original(trainer, *args, **given)
         finally:
             trainer_base.get_seqlen_balanced_partitions = whole
 
     _balance_batch.respo = True  # type: ignore[attr-defined]
-    trainer_base.PPOTrainer._balance_batch = _balance_batch
+    trainer_base.PPOTrainer._balance_batch = _balance_batch  # type: ignore[method-assign, assignment]
