@@ -236,8 +236,8 @@ def _parse() -> argparse.Namespace:
         "--timeout",
         type=_at_least(float, 0.1),
         metavar="SECONDS",
-        help=f"limit of one response (default {SECONDS:g}), or of the processor time of one test of "
-        "a program (default 6)",
+        help=f"limit of one response (default {SECONDS:g}), or of the processor time of one test "
+        "of a program (default 6)",
     )
     add(
         "--memory-mb",
