@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from respo.cli import UserError
-from respo.files import read_parquet, write_parquet
+from respo.files import made_from, read_parquet, write_parquet
 from respo.reporting.results import Results
 
 
@@ -149,3 +149,34 @@ def test_the_digest_follows_what_was_read(folder, tmp_path):
     assert digest(tmp_path / "copy") == first
     path.write_text(json.dumps(json.loads(path.read_text())), encoding="utf-8")
     assert digest(made.path) != first
+
+
+def test_synthetic_is_told_by_each_kind_of_file(folder):
+    made = folder()
+    run, synthetic = made.run("grpo"), {"synthetic": True}
+    cell = made.cell("easy", [2, 1], "grpo", changes={"made_from": synthetic})
+    results = made.results
+    assert not results.synthetic  # nothing of it is read yet
+    assert results.cell(run, "easy").pass_at_1 == 0.75
+    assert results.synthetic
+    assert results.digest().startswith("synthetic-")
+    cell.unlink()
+    paths = {
+        "metrics": made.metrics([0.5] * 32, [0.0] * 32, "grpo"),
+        "branches": made.branches({(1, 0): (1, 1.0, 1)}, "grpo"),
+        "scores": made.scores("easy", [("a", True, 3)], "grpo"),
+    }
+    read = {
+        "metrics": lambda results: results.metrics(run, "score"),
+        "branches": lambda results: results.branches(run),
+        "scores": lambda results: results.responses(run, "easy"),
+    }
+    for kind, path in paths.items():
+        real, made_up = made.results, made.results
+        read[kind](real)
+        assert not real.synthetic
+        assert "-" not in real.digest()
+        table = read_parquet(path)
+        write_parquet(path, table, made_from(table) | synthetic)
+        read[kind](made_up)
+        assert made_up.synthetic

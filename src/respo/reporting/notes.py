@@ -12,6 +12,10 @@ from respo.reporting.rows import MACRO, Row
 
 COUNTS = ("responses", "unparsed", "timed_out", "failed", "truncated")
 NAMED = 6
+SYNTHETIC = (
+    "Synthetic: the numbers are made up, to try and time the reporting. They say nothing about any "
+    "method."
+)
 BOOTSTRAP = (
     "± is one standard error from a cluster bootstrap over problems (10,000 replicates, seed "
     "0, the same draws for all rows); the macro average weighs the benchmarks equally and "

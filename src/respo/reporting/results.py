@@ -1,6 +1,7 @@
 """A results folder: its study, the result of each cell, the metrics of each run."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -94,7 +95,13 @@ class Results:
         self.study = load_resolved_study(file)
         self._hashes: dict[str, str] = {}
         self._cells: dict[Path, Cell] = {}
+        self._synthetic = False
         self._remember(file)
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether a file that was read up to now says that its numbers are made up."""
+        return self._synthetic
 
     def cell(self, run: Run, benchmark: str, update: int | None = None) -> Cell | None:
         """Read the cell of a run at an update, the last evaluated one if left out.
@@ -128,7 +135,7 @@ class Results:
                     f"{path}: {key}: is {found!r}, but the path belongs to {value!r}. "
                     "Delete it and make it anew."
                 )
-        self._remember(path)
+        self._remember(path, cell.made_from)
         self._cells[path] = cell
         return cell
 
@@ -164,7 +171,7 @@ class Results:
                 f"{path}: update: does not count from 1 to {updates}. Delete it and make it anew."
             )
         self._check_config(path, table)
-        self._remember(path)
+        self._remember(path, made_from(table))
         return {name: table[name].to_numpy().astype(float) for name in columns}
 
     def branches(self, run: Run, sign: str = "pos") -> dict[str, np.ndarray] | None:
@@ -182,7 +189,7 @@ class Results:
             return None
         table = read_parquet(path, ["sign", *BRANCH_COLUMNS])
         self._check_config(path, table)
-        self._remember(path)
+        self._remember(path, made_from(table))
         of_sign = table["sign"].to_numpy(zero_copy_only=False) == sign
         return {name: table[name].to_numpy()[of_sign] for name in BRANCH_COLUMNS}
 
@@ -207,7 +214,7 @@ class Results:
         for name in table.column_names:
             if table[name].null_count:
                 raise UserError(f"{path}: {name}: has gaps. Delete it and make it anew.")
-        self._remember(path)
+        self._remember(path, made_from(table))
         return {
             "correct": table["correct"].to_numpy(zero_copy_only=False).astype(bool),
             "response_tokens": table["response_tokens"].to_numpy().astype(np.int64),
@@ -223,16 +230,21 @@ class Results:
         return run.folder(self.folder) / "metrics.parquet"
 
     def digest(self) -> str:
-        """Return 12 hex digits over all files that were read: what a table was made from."""
+        """Return 12 hex digits over all files that were read: what a table was made from.
+
+        After `synthetic-` where one of them says that its numbers are made up.
+        """
         lines = "".join(f"{name} {digest}\n" for name, digest in sorted(self._hashes.items()))
-        return hashlib.sha256(lines.encode()).hexdigest()[:12]
+        digits = hashlib.sha256(lines.encode()).hexdigest()[:12]
+        return f"synthetic-{digits}" if self._synthetic else digits
 
     def remember(self, path: Path, name: str) -> None:
         """Count a file from elsewhere among those that were read."""
         self._hashes[name] = sha256_of(path)
 
-    def _remember(self, path: Path) -> None:
+    def _remember(self, path: Path, provenance: Mapping[str, Any] | None = None) -> None:
         self.remember(path, path.relative_to(self.folder).as_posix())
+        self._synthetic |= bool((provenance or {}).get("synthetic"))
 
     @staticmethod
     def _check_config(path: Path, table: pa.Table) -> None:

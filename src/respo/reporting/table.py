@@ -14,7 +14,7 @@ from types import ModuleType
 from respo.cli import UserError, command
 from respo.config.study import ResolvedStudy
 from respo.files import write_text
-from respo.reporting import reference, registry, tables
+from respo.reporting import notes, reference, registry, tables
 from respo.reporting.layout import Table, render
 from respo.reporting.results import Results
 
@@ -53,6 +53,9 @@ def make(id_: str, results: Results, papers: Path | None = None) -> dict[str, st
     table: Table = module.make(results)
     if papers and module.PRINTED:
         table = _compared(table, id_, module, results, papers)
+    if results.synthetic:
+        title = f"{table.title} (synthetic)"
+        table = replace(table, title=title, notes=[notes.SYNTHETIC, *table.notes])
     return render(table, study.name, study.study.title, results.digest())
 
 

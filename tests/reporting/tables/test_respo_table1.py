@@ -276,3 +276,19 @@ def test_command_tells_what_is_wrong(full, monkeypatch, capsys):
     assert not (full.path / "tables").exists()
     assert stopped(monkeypatch, "respo/table9", "--study", full.path) == 2
     assert "invalid choice: 'respo/table9' (choose from " in capsys.readouterr().err
+
+
+def test_made_up_results_say_so_in_every_format(folder):
+    made = folder(methods=["grpo"], benchmarks=["easy"])
+    made.cell("easy", [1, 0], "grpo", changes={"made_from": {"synthetic": True}})
+    texts = render(made.results)
+    assert "# A study: pass@1 (synthetic)\n" in texts["md"]
+    assert "\n\n- Synthetic: the numbers are made up" in texts["md"]  # the first note
+    assert "<li>Synthetic: the numbers are made up" in texts["html"]
+    assert "Synthetic: the numbers are made up" in texts["tex"]
+    for name in ("csv", "counts.csv"):
+        assert next(csv.DictReader(io.StringIO(texts[name])))["made_from"].startswith("synthetic-")
+
+
+def test_results_that_are_not_made_up_do_not_say_so(full):
+    assert not any("ynthetic" in text for text in render(full.results).values())
