@@ -1,10 +1,14 @@
 import errno
+import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import time
 from contextlib import suppress
 
+import numpy
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -228,3 +232,34 @@ def test_a_reader_that_went_away_ends_the_work_quietly():
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+def test_the_environment_tells_the_machine_and_no_name_of_it():
+    told = files.environment("numpy")
+    assert told["processor"].endswith(f", {os.cpu_count()} threads")
+    assert told["numpy"] == numpy.__version__
+    assert socket.gethostname() not in json.dumps(told)
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """The package as `pip install` would copy it, below a folder."""
+    copy = tmp_path / "site-packages" / "respo" / "files.py"
+    copy.parent.mkdir(parents=True)
+    shutil.copy(files.__file__, copy)
+    monkeypatch.setattr(files, "__file__", str(copy))
+    return tmp_path
+
+
+@pytest.mark.parametrize("within", ["a checkout of something else", "no checkout"])
+def test_an_installed_package_is_of_no_revision(installed, within):
+    if within != "no checkout":
+        subprocess.run(["git", "init", "--quiet", installed], check=True)
+    assert files.code_revision.__wrapped__() == "not from a git checkout"
+
+
+def test_a_revision_that_git_does_not_tell(installed, monkeypatch):
+    (installed / ".git").mkdir()  # nothing that git would accept
+    assert files.code_revision.__wrapped__() == "unknown"
+    monkeypatch.setenv("PATH", "")
+    assert files.code_revision.__wrapped__() == "unknown"

@@ -314,6 +314,10 @@ def test_deleted_rows_are_sampled_again(checkpoint, benchmark_file, tmp_path, mo
     assert out.read_bytes() == whole
 
 
+# What of an environment the test changes.
+NOTED = ("torch", "code", "processor")
+
+
 @pytest.mark.parametrize(
     ("change", "taken"),
     [
@@ -324,19 +328,21 @@ def test_deleted_rows_are_sampled_again(checkpoint, benchmark_file, tmp_path, mo
         ({"torch": "another"}, False),
         ({"sampler": "another"}, False),
         ({"code": "another"}, True),
+        ({"processor": "another"}, True),
     ],
     ids=str,
 )
 def test_what_is_taken_over(
     checkpoint, benchmark_file, tmp_path, monkeypatch, capsys, change, taken
 ):
-    def made(**versions: str) -> dict[str, str]:
-        return {"respo": "1", "code": "abc", "python": "3", "machine": "m", "torch": "2"} | versions
+    def made(**noted: str) -> dict[str, str]:
+        names = {"respo": "1", "code": "abc", "python": "3", "machine": "m", "torch": "2"}
+        return names | {"processor": "p"} | noted
 
     monkeypatch.setattr(respo.evaluation.generate, "environment", lambda *_: made())
     out = tmp_path / "out.parquet"
     run(monkeypatch, checkpoint, benchmark_file, out, samples=2)
-    environment = {name: change.pop(name) for name in ("torch", "code") if name in change}
+    environment = {name: change.pop(name) for name in NOTED if name in change}
     monkeypatch.setattr(respo.evaluation.generate, "environment", lambda *_: made(**environment))
     if change.pop("sampler", None):
         monkeypatch.setattr(local, "sampler_code", lambda *_: "another")

@@ -178,14 +178,16 @@ def _last_change(folder: Path) -> float:
 def _work(provenance: dict[str, Any]) -> dict[str, Any]:
     """What a response depends on, of the provenance of a file.
 
-    The sampler's own code has a hash of its own; the revision changes with every commit.
+    The sampler's own code has a hash of its own; the revision changes with every commit. The
+    processor is told, but nodes of a cluster differ in it: their responses go together.
     """
     work = {
         key: value
         for key, value in provenance.items()
         if key not in ("benchmark", "benchmark_sha256", "earlier")
     }
-    for group, left_out in (("sampling", ("samples",)), ("environment", ("code", "respo"))):
+    told = ("code", "respo", "processor")
+    for group, left_out in (("sampling", ("samples",)), ("environment", told)):
         if isinstance(values := work.get(group), dict):
             work[group] = {k: value for k, value in values.items() if k not in left_out}
     return work
