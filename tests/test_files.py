@@ -1,4 +1,5 @@
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -143,6 +144,57 @@ def test_no_damage_of_a_file_is_a_traceback(tmp_path):
         path.write_bytes(damaged)
         with suppress(UserError):
             files.read_parquet(path)
+
+
+@pytest.mark.parametrize("writer", ["whole", "tables", "rows"])
+def test_no_flipped_bit_changes_values_or_provenance(tmp_path, writer):
+    """Every bit of a small file, however it was written: found, or without effect."""
+    path, provenance = tmp_path / "a.parquet", {"seed": 3, "sha256": "0" * 64}
+    table = pa.table({"x": ["a", "b"], "y": [1, 2]})
+    if writer == "whole":
+        files.write_parquet(path, table, provenance)
+    elif writer == "tables":
+        with files.parquet_writer(path, table.schema, provenance) as write:
+            write(table)
+    else:
+        files.write_parquet_rows(path, table.schema, table.to_pylist(), lambda: provenance)
+    whole = path.read_bytes()
+    for position in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[position] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        with suppress(UserError):
+            found = files.read_parquet(path)
+            assert files.made_from(found) in (provenance, {})  # {}: the name of the entry
+            # A column of another name or type is refused by those who ask for it.
+            if found.schema.names == ["x", "y"] and found.schema.types == table.schema.types:
+                assert found.to_pydict() == table.to_pydict()
+
+
+def test_a_provenance_that_was_changed_is_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    files.write_parquet(path, pa.table({"x": [1]}), {"seed": 3})
+    metadata = pq.read_schema(path).metadata
+    assert set(metadata) == {b"respo", b"respo_sha256"}
+    changed = metadata | {b"respo": b'{"seed": 4}'}
+    pq.write_table(pa.table({"x": [1]}).replace_schema_metadata(changed), path)
+    with pytest.raises(UserError, match=r"a\.parquet: metadata 'respo' was changed or damaged"):
+        files.read_parquet(path)
+
+
+def test_a_record_holds_a_hash_of_itself(tmp_path):
+    path = tmp_path / "a.json"
+    files.write_record(path, {"b": 0.1, "a": {2: "x", 10: [1, None]}})
+    record = files.read_json(path)
+    # Taken over the canonical text, which `python -m json.tool --sort-keys` would give too.
+    text = b'{"a": {"10": [1, null], "2": "x"}, "b": 0.1}'
+    assert record["self_sha256"] == hashlib.sha256(text).hexdigest()
+    # Another layout is the same record, another number is not.
+    path.write_text(json.dumps(dict(reversed(record.items()))))
+    assert files.read_json(path) == record
+    path.write_text(path.read_text().replace("0.1", "0.3"))
+    with pytest.raises(UserError, match=r"a\.json: was changed or damaged .*Delete it and make"):
+        files.read_json(path)
 
 
 def test_text_that_is_not_utf8(tmp_path):

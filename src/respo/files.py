@@ -1,7 +1,9 @@
 """Reading and writing: nothing half-written is ever taken for a good file.
 
 Every file is written to a temporary sibling, flushed to disk and renamed. Parquet files carry what
-they were made from as JSON under the schema metadata key ``respo``.
+they were made from as JSON under the schema metadata key ``respo``. What a disk or a copy has
+changed later is recognised: Parquet pages have checksums, provenance and records a hash of
+themselves.
 """
 
 import fcntl
@@ -28,6 +30,8 @@ import pyarrow.parquet as pq
 from respo.cli import UserError
 
 METADATA_KEY = b"respo"
+SEAL_KEY = b"respo_sha256"  # of the provenance: pages have checksums, this text has none
+SEAL = "self_sha256"  # of a record, the hash of all else that it says
 ANEW = "Delete it and start again"
 BATCH_ROWS = 64  # held at a time by those who need not hold a whole file
 
@@ -97,26 +101,44 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
+def write_record(path: Path, record: dict[str, Any]) -> None:
+    """Write a JSON object atomically, with a hash of itself that `read_json` checks."""
+    record = json.loads(json.dumps(record, allow_nan=False))  # as it will be read: keys are text
+    write_json(path, record | {SEAL: seal(record)})
+
+
+def seal(record: dict[str, Any]) -> str:
+    """Return the SHA-256 of a record without its own hash, whatever its layout and order."""
+    rest = {key: value for key, value in record.items() if key != SEAL}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
 def read_json(path: Path) -> Any:
-    """Read JSON.
+    """Read JSON, and check a record's hash of itself.
 
     Raises:
-        UserError: the file is missing, not JSON or nested endlessly; the text names it and the
-            remedy.
+        UserError: the file is missing, not JSON, nested endlessly, or a record that was changed
+            after it was written; the text names it and the remedy.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid JSON ({error}). Delete it and make it anew.") from None
+    if isinstance(value, dict) and SEAL in value and value[SEAL] != seal(value):
+        raise UserError(
+            f"{path}: was changed or damaged after it was written: {SEAL} is not the hash of the "
+            "rest. Delete it and make it anew."
+        )
+    return value
 
 
 def write_parquet(path: Path, table: pa.Table, made_from: dict[str, Any]) -> None:
     """Write a table atomically, with ``made_from`` as its provenance and checksums of its pages."""
-    metadata = {METADATA_KEY: json.dumps(made_from, sort_keys=True).encode()}
+    table = table.replace_schema_metadata(_sealed(made_from))
     with atomic_path(path) as temporary:
-        pq.write_table(table.replace_schema_metadata(metadata), temporary, write_page_checksum=True)
+        pq.write_table(table, temporary, write_page_checksum=True)
 
 
 @contextmanager
@@ -127,7 +149,7 @@ def parquet_writer(
 
     The file appears under its name when all went well, as with `write_parquet`.
     """
-    schema = schema.with_metadata({METADATA_KEY: json.dumps(made_from, sort_keys=True).encode()})
+    schema = schema.with_metadata(_sealed(made_from))
     with (
         atomic_path(path) as temporary,
         pq.ParquetWriter(temporary, schema, write_page_checksum=True) as writer,
@@ -163,9 +185,13 @@ def write_parquet_rows(
         for row in rows:
             writer.write_table(pa.Table.from_pylist([row], schema=schema))
             count += 1
-        provenance = json.dumps(made_from(), sort_keys=True)
-        writer.add_key_value_metadata({METADATA_KEY.decode(): provenance})
+        writer.add_key_value_metadata(_sealed(made_from()))
     return count
+
+
+def _sealed(made_from: dict[str, Any]) -> dict[bytes, bytes]:
+    text = json.dumps(made_from, sort_keys=True).encode()
+    return {METADATA_KEY: text, SEAL_KEY: hashlib.sha256(text).hexdigest().encode()}
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None, remedy: str = ANEW) -> pa.Table:
@@ -184,6 +210,8 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, remedy: str =
         _check_columns(path, file, columns or ())
         table = file.read(columns=columns)
         table.validate(full=True)
+        # The file holds the metadata twice: what was checked at opening may be the other copy.
+        _provenance(table.schema.metadata)
     return table
 
 
@@ -248,6 +276,7 @@ def _open_parquet(path: Path, remedy: str = ANEW) -> Iterator[pq.ParquetFile]:
             path, page_checksum_verification=True, buffer_size=1 << 20, pre_buffer=False
         ) as file:
             _provenance(file.schema_arrow.metadata)
+            _check_rows(file.metadata)
             yield file
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
@@ -268,14 +297,25 @@ def made_from(table: pa.Table) -> dict[str, Any]:
 
 
 def _provenance(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
-    text = (metadata or {}).get(METADATA_KEY, b"{}")
+    metadata = metadata or {}
+    text = metadata.get(METADATA_KEY, b"{}")
     try:
         provenance = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"metadata 'respo' is not JSON ({error})") from None
     if not isinstance(provenance, dict):
         raise ValueError("metadata 'respo' is not a JSON object")
+    found = hashlib.sha256(text).hexdigest().encode()
+    if metadata.get(SEAL_KEY, found) != found:
+        raise ValueError("metadata 'respo' was changed or damaged after the file was written")
     return provenance
+
+
+def _check_rows(metadata: pq.FileMetaData) -> None:
+    """Refuse a file whose numbers of rows contradict each other: the footer has no checksum."""
+    groups = sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+    if groups != metadata.num_rows:
+        raise ValueError(f"its footer counts {metadata.num_rows} rows, its row groups {groups}")
 
 
 def sha256_of(path: Path) -> str:

@@ -1,5 +1,6 @@
 """Scored responses, summed up by problem."""
 
+import hashlib
 import json
 from collections.abc import Callable, Container
 from dataclasses import dataclass
@@ -121,8 +122,10 @@ def _read_parquet(path: Path) -> tuple[dict[str, list[Any]], dict[str, Any]]:
 
 
 def _provenance(path: Path, table: pa.Table) -> dict[str, Any]:
+    metadata = table.schema.metadata or {}
+    text = metadata.get(b"respo", b"{}")
     try:
-        made_from = json.loads((table.schema.metadata or {}).get(b"respo", b"{}"))
+        made_from = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{path}: metadata 'respo' is not JSON ({error}). Delete it and start again."
@@ -130,6 +133,12 @@ def _provenance(path: Path, table: pa.Table) -> dict[str, Any]:
     if not isinstance(made_from, dict):
         raise ValueError(
             f"{path}: metadata 'respo' is not a JSON object. Delete it and start again."
+        )
+    found = hashlib.sha256(text).hexdigest().encode()
+    if metadata.get(b"respo_sha256", found) != found:
+        raise ValueError(
+            f"{path}: metadata 'respo' was changed or damaged after the file was written. "
+            "Delete it and start again."
         )
     return made_from
 
