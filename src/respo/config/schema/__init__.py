@@ -1,7 +1,8 @@
 """Every configuration key, its type and its meaning: the one source.
 
 The YAML files are validated against these models, `config/schema/*.json` (for editors) and the key
-tables of `config/README.md` are generated from them. One module for each folder of `config`.
+tables of `config/README.md` are generated from them. One module for each folder of `config`;
+of a model also its policy and its resources.
 """
 
 from respo.config.schema.data import (
@@ -24,23 +25,21 @@ from respo.config.schema.data import (
     verifiers_of,
 )
 from respo.config.schema.methods import Aggregation, Method, Objective, Overrides, RoutingReplay
-from respo.config.schema.models import (
+from respo.config.schema.models import LengthPenalty, LocalModel, Model, VerlModel, VllmModel
+from respo.config.schema.policies import (
     Architecture,
     Checkpoint,
-    Estimate,
-    LengthPenalty,
-    LocalModel,
     LocalPolicy,
-    Model,
-    Parallelism,
     Policy,
-    Resources,
-    VerlModel,
     VerlPolicy,
-    VerlResources,
-    VllmModel,
-    VllmResources,
     WarmStart,
+)
+from respo.config.schema.resources import (
+    Estimate,
+    Parallelism,
+    Resources,
+    VerlResources,
+    VllmResources,
 )
 from respo.config.schema.runs import InitialConfig, PublishedConfig, RunConfig, impossible_options
 from respo.config.schema.settings import Cluster, Settings

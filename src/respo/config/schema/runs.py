@@ -6,7 +6,7 @@ from pydantic import model_validator
 
 from respo.config.schema.data import Chain, Dataset
 from respo.config.schema.methods import Objective
-from respo.config.schema.models import Checkpoint, LocalPolicy, Policy, VerlPolicy
+from respo.config.schema.policies import Checkpoint, LocalPolicy, Policy, VerlPolicy
 from respo.config.schema.studies import Training
 from respo.config.schema.types import Positive, Strict
 
