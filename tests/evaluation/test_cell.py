@@ -109,6 +109,43 @@ def test_cell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {"respo", "code", "python", "numpy"} <= made_from["environment"].keys()
 
 
+def start(update: int, **changes: str) -> dict[str, object]:
+    versions = {"torch": "2.13", "processor": "p"} | changes
+    return {"update": update, "at": f"2026-01-0{update + 1}", "device": "cpu", "versions": versions}
+
+
+@pytest.mark.parametrize(
+    ("starts", "expected"),
+    [
+        # Continued twice, on the same machine: nothing that the result could tell.
+        ([start(0), start(2), start(5)], [{}]),
+        ([start(0), start(2, torch="2.14"), start(5)], [{}, {"torch": "2.14"}]),
+        # On another machine, for nothing: the next start went on from the same state.
+        ([start(0), start(2, processor="q"), start(2)], [{}]),
+        ([start(0), start(2), start(5, processor="q")], [{}, {"processor": "q"}]),
+    ],
+)
+def test_what_the_run_was_made_with(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, starts: list, expected: list
+) -> None:
+    record = train(starts=starts, data_sha256="d", initial_sha256="i")
+    (folder / "train.json").write_text(record)
+    base = {"torch": "2.13", "processor": "p", "device": "cpu"}
+    assert make(monkeypatch)["made_from"]["run"] == {
+        "data_sha256": "d",
+        "initial_sha256": "i",
+        "environments": [base | changes for changes in expected],
+    }
+
+
+def test_a_run_of_an_older_version_tells_the_last_start(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "train.json").write_text(train(versions={"torch": "2.12"}, device="cpu"))
+    run = make(monkeypatch)["made_from"]["run"]
+    assert run == {"environments": [{"torch": "2.12", "device": "cpu"}]}
+
+
 def test_programs_have_no_majority(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{name: row[name] for name in row if name != "boxed"} for row in ROWS]
     assert make(monkeypatch, rows=rows)["majority"] is None

@@ -16,7 +16,15 @@ import torch
 from respo.cli import UserError
 from respo.config.schema import RunConfig
 from respo.config.yaml import canonical
-from respo.files import made_from, read_json, read_parquet, sha256_of, write_json, write_parquet
+from respo.files import (
+    environment,
+    made_from,
+    read_json,
+    read_parquet,
+    sha256_of,
+    write_json,
+    write_parquet,
+)
 from respo.policy import Policy, load_policy, policy_hash, save_policy
 from respo.training.local import __main__ as command_line
 from respo.training.local import device
@@ -122,6 +130,10 @@ def test_outputs(
     assert train["checkpoints"] == {u: policy_hash(run / "checkpoints" / u) for u in ("3", "8")}
     assert train["restarts"] == 0
     assert train["device"] == "cpu"
+    (start,) = train["starts"]
+    assert (start["update"], start["device"]) == (0, "cpu")
+    assert start["versions"] == train["versions"] == environment("torch", "safetensors")
+    assert start["at"] <= train["ended"]
     assert train["prompts"], train["prompts_dropped"] == (40, 0)
     metrics = read_parquet(run / "metrics.parquet")
     assert metrics.column_names == list(METRICS)

@@ -3,6 +3,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from respo.config.schema import RunConfig
+from respo.files import environment
 from respo.policy import load_policy, policy_hash
 from respo.training.local import state as state_module
 from respo.training.local import trainer as trainer_module
@@ -180,6 +182,12 @@ def test_killed_and_continued_equals_unbroken(
     continued = train(make_trainer(tmp_path / "run"))
     assert_same(continued, unbroken)
     assert continued.restarts == (1 if restarted_at else 0)
+    # Each start is told, whatever the state that it went on from.
+    assert [start["update"] for start in continued.starts] == sorted({0, restarted_at})
+    for start in continued.starts:
+        assert start["device"] == "cpu"
+        assert start["versions"] == environment("torch", "safetensors")
+        assert datetime.fromisoformat(start["at"]).tzinfo
     told = capsys.readouterr().err
     assert (f"continues after update {restarted_at}\n" in told) == (restarted_at > 0)
     assert ("continues" in told) == (restarted_at > 0)

@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from respo.cli import UserError, command
-from respo.evaluation.trained import anew, checkpoint_hash, read_train
-from respo.files import environment, sha256_of, write_json
+from respo.evaluation.trained import anew, checkpoint_hash, read_train, run_made_from
+from respo.files import environment, sha256_of, write_record
 from respo.statistics import cluster_bootstrap, pass_at_1
 from respo.statistics.scores import Scores, read_scores
 
@@ -40,7 +40,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, required=True)
     options = parser.parse_args()
 
-    checkpoint = _check_run(options)
+    checkpoint, run = _check_run(options)
     try:
         scores = read_scores(options.scores)
     except ValueError as error:
@@ -51,10 +51,10 @@ def main() -> None:
         name: getattr(options, name)
         for name in ("study", "model", "method", "staleness", "seed", "update", "benchmark")
     }
-    made_from = _made_from(options, scores, checkpoint)
+    made_from = _made_from(options, scores, checkpoint, run)
     cell = {**address, **summarize(scores), "made_from": made_from}
     cell["problems"] = cell.pop("problems")  # many lines: last, for those who read the file
-    write_json(options.out, cell)
+    write_record(options.out, cell)
 
 
 def summarize(scores: Scores) -> dict[str, Any]:
@@ -93,8 +93,12 @@ def _check_complete(path: Path, scores: Scores) -> None:
         )
 
 
-def _check_run(options: argparse.Namespace) -> str:
-    """Check that the run is the one asked for, and complete; return its checkpoint's hash."""
+def _check_run(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """Check that the run is the one asked for, and complete.
+
+    Returns:
+        The hash of its checkpoint, and what the run was made from.
+    """
     train, remedy = read_train(options.train), anew(options.train)
     if train.get("config_sha256") != sha256_of(options.run_config):
         raise UserError(
@@ -115,7 +119,7 @@ def _check_run(options: argparse.Namespace) -> str:
             f"{options.train}: update: the training ended at update {train.get('update')!r} of "
             f"{updates!r}, which {options.run_config} asks for; {remedy}"
         )
-    return checkpoint_hash(options.train, train, str(options.update))
+    return checkpoint_hash(options.train, train, str(options.update)), run_made_from(train)
 
 
 def _read_config(path: Path) -> dict[str, Any]:
@@ -141,14 +145,17 @@ def _check_checkpoint(options: argparse.Namespace, scores: Scores, checkpoint: s
         )
 
 
-def _made_from(options: argparse.Namespace, scores: Scores, checkpoint: str) -> dict[str, Any]:
-    """Gather hashes and versions: of this step, and under ``scores`` those of the steps before."""
+def _made_from(
+    options: argparse.Namespace, scores: Scores, checkpoint: str, run: dict[str, Any]
+) -> dict[str, Any]:
+    """Gather hashes and versions of this step, under ``scores`` and ``run`` those before it."""
     return {
         "scores_sha256": sha256_of(options.scores),
         "run_config_sha256": sha256_of(options.run_config),
         "checkpoint_sha256": checkpoint,
         "verifier": scores.made_from.get("verifier"),
         "environment": environment("numpy", "pyarrow"),
+        "run": run,
         "scores": scores.made_from,
     }
 

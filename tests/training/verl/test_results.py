@@ -69,10 +69,13 @@ def test_the_tables_are_those_of_the_local_trainer(tmp_path):
 
 def test_starts_are_noted(tmp_path):
     path = tmp_path / "verl" / "starts.jsonl"
-    note_start(path)
-    note_start(path)
-    first, second = read_starts(path)
+    note_start(path, {"update": 0, "device": "d"})
+    note_start(path, {"update": 4, "device": "e"})
+    (first, second), starts = read_starts(path)
     assert first <= second
+    assert starts == [{"update": 0, "device": "d"}, {"update": 4, "device": "e"}]
+    path.write_text("1.5\n")  # of version 0.1.0
+    assert read_starts(path) == ([1.5], [{}])
     path.write_text("1.0\nx\n")
     with pytest.raises(UserError, match="the times of the run's starts cannot be read"):
         read_starts(path)

@@ -16,16 +16,18 @@ import torch
 from respo.cli import UserError, command
 from respo.config import load_run_config
 from respo.config.schema import RunConfig
-from respo.files import environment, read_json, sha256_of, write_json, write_parquet
+from respo.files import environment, read_json, sha256_of, write_parquet, write_record
 from respo.policy import Policy
 from respo.training.local.device import check_device, device_name, peak_memory_mb
 from respo.training.local.initial import load_initial
 from respo.training.local.interrupt import Interrupt
 from respo.training.local.metrics import branches_table, metrics_table
 from respo.training.local.prompts import load_prompts
-from respo.training.local.trainer import Trainer, is_intact, states
+from respo.training.local.trainer import PACKAGES, Trainer, is_intact, states
 from respo.training.lock import exclusive
 from respo.training.objective import check_objective
+from respo.training.outputs import TABLES, table_hashes, tables_are_whole
+from respo.training.starts import now
 
 
 @command
@@ -97,12 +99,13 @@ def train(
     branches = branches_table(trainer.metrics, trainer.branches_USKN)
     write_parquet(run / "metrics.parquet", metrics, identity)
     write_parquet(run / "branches.parquet", branches, identity)
-    write_json(
+    write_record(
         run / "train.json",
         {
             "update": trainer.update,
             **identity,
             "checkpoints": trainer.checkpoints,
+            "outputs": table_hashes(run),
             "prompts": len(prompts.rows),
             "prompts_dropped": prompts.dropped,
             "tokens_generated": trainer.tokens,
@@ -110,7 +113,9 @@ def train(
             "restarts": trainer.restarts,
             "device": device_name(options.device),
             "peak_memory_mb": peak_memory_mb(options.device),
-            "versions": environment("torch", "safetensors"),
+            "versions": environment(*PACKAGES),
+            "starts": trainer.starts,
+            "ended": now(),
         },
     )
 
@@ -120,19 +125,20 @@ def is_finished(run: Path, config: RunConfig, policy: Policy, identity: dict[str
 
     ``policy`` holds the initial weights.
     """
-    outputs = [run / "train.json", run / "metrics.parquet", run / "branches.parquet"]
-    if not all(path.is_file() for path in outputs):
+    if not all((run / name).is_file() for name in ("train.json", *TABLES)):
         return False
     expected = {**identity, "update": config.training.updates}
     try:
         found = read_json(run / "train.json")
         same = {key: found[key] for key in expected} == expected
+        whole = tables_are_whole(run, found)
         checkpoints: dict[str, Any] = dict(found["checkpoints"])
     except (UserError, KeyError, TypeError, ValueError):  # damaged, or of another shape
         return False
     kept = {str(update) for update in config.training.checkpoints}
     return (
         same
+        and whole
         and checkpoints.keys() == kept
         and all(is_intact(run / "checkpoints" / u, checkpoints[u], policy) for u in kept)
     )

@@ -14,6 +14,7 @@ from torch import Tensor
 from respo.cli import UserError
 from respo.config.schema import RunConfig
 from respo.policy import Policy, policy_hash, save_policy, text_files
+from respo.training.local.device import device_name
 from respo.training.local.interrupt import Interrupt
 from respo.training.local.metrics import METRICS, no_branches
 from respo.training.local.optimizer import AdamW
@@ -23,8 +24,12 @@ from respo.training.local.responses import Responses
 from respo.training.local.rollout import Rollout, collect
 from respo.training.local.state import State, load_state, save_state
 from respo.training.local.update import policy_update
+from respo.training.starts import Start, this_start
+from respo.weight_files import check_sums
 
 SAVE_SECONDS = 5.0
+# Whose versions a start tells.
+PACKAGES = ("torch", "safetensors")
 COUNTERS = ("update", "checkpoints", "seconds", "prompts", "tokens", "restarts")
 OF_ROLLOUT = ("index", "prompts", "tokens", "seconds")
 
@@ -41,6 +46,7 @@ class Trainer:
         prompts: prompts sampled, the position in their stream where the next rollout batch begins.
         tokens: response tokens sampled.
         restarts: how often the run was continued from a state.
+        starts: the starts whose work the result contains, see `respo.training.starts`.
     """
 
     def __init__(
@@ -74,6 +80,7 @@ class Trainer:
         self.prompts = 0
         self.tokens = 0
         self.restarts = 0
+        self.starts: list[Start] = []
 
     @property
     def policy(self) -> Policy:
@@ -93,6 +100,8 @@ class Trainer:
             UserError: loss or gradient is not finite.
         """
         self._restore()
+        device = device_name(str(self.policy.device))
+        self.starts = [*self.starts, this_start(self.update, device, *PACKAGES)]
         training = self._config.training
         name = "/".join(self._run.resolve().parts[-4:])
         progress = Progress(name, "update", self.update, training.updates)
@@ -191,6 +200,7 @@ class Trainer:
             "branches": self.branches_USKN,
         }
         values: dict[str, Any] = {name: getattr(self, name) for name in COUNTERS}
+        values["starts"] = self.starts
         # A rollout batch that is used up is not needed again.
         if self._rollout is not None and self.update % self._config.staleness:
             tensors |= {f"rollout.{n}": t for n, t in self._rollout.responses.tensors().items()}
@@ -213,6 +223,7 @@ class Trainer:
         self.prompts = values["prompts"]
         self.tokens = values["tokens"]
         self.restarts = values["restarts"] + 1
+        self.starts = values.get("starts", [])
         self._optimizer.restore(_with_prefix(state.tensors, "optimizer."))
         self.metrics = [
             dict(zip(METRICS, row, strict=True)) for row in state.tensors["metrics"].tolist()
@@ -259,6 +270,10 @@ def is_intact(folder: Path, sha256: str, policy: Policy) -> bool:
     if not all((folder / name).is_file() for name in ("model.safetensors", *files)):
         return False
     same = all((folder / name).read_bytes() == content for name, content in files.items())
+    try:
+        check_sums(folder, weights=True)
+    except UserError:
+        return False
     return same and policy_hash(folder) == sha256
 
 

