@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,9 @@ def half_done(study: ResolvedStudy, folder: Path, trained: Callable[[Run], None]
         trained(run)
         for benchmark in benchmarks:
             write(run.cell(folder, 128, benchmark), "{}")
+    write(run.cell(folder, 128, "chain-hard").with_name("generations.parquet"), "")
     write(
-        folder / f"logs/eval/{MODEL}/grpo/N8/seed2/128/chain-hard.score.log",
+        folder / f"logs/eval/{run.name}/128/chain-hard.score.log",
         "error: x.parquet: the disk is full\n",
     )
     stopped = Run(MODEL, "respo", 32, 1).folder(folder)
@@ -64,17 +66,18 @@ def half_done(study: ResolvedStudy, folder: Path, trained: Callable[[Run], None]
 
 HALF_DONE = """\
 Study tiny: Off-policy objectives on a laptop; results in {folder}
-data 3/4, initial weights 1/1, runs 2/26, cells 4/81, tables 0/{tables}, figures 1/{figures}, \
-report 0/1
-Runs: 2 done, 1 running (update/of ~time left), 1 stopped (continue when the study is started \
-again), 2 failed (see below), 20 waiting
+data 3/4, initial weights 1/1, runs trained 2/26, cells evaluated 4/81, tables 0/{tables}, \
+figures 1/{figures}, report 0/1
+Runs: 1 evaluated, 1 trained, 1 training (update/of ~time left), 1 stopped (continue when the \
+study is started again), 2 failed (see below), 20 waiting
 
-qwen3-tiny  N=1        N=8                  N=16            N=32
+qwen3-tiny  N=1        N=8                           N=16            N=32
   as it comes: waiting
-  grpo      2 waiting  done, 1/3 cells      2 waiting       2 waiting
-  gspo                 2 waiting            2 failed 0/128  2 waiting
-  vespo                waiting, 12/128 ~4m  2 waiting       2 waiting
-  respo                2 waiting            2 waiting       stopped 60/128, waiting
+  grpo      2 waiting  evaluated, trained 1/3 cells  2 waiting       2 waiting
+  gspo                 2 waiting                     2 failed 0/128  2 waiting
+  vespo                waiting, 12/128 ~4m           2 waiting       2 waiting
+  respo                2 waiting                     2 waiting       stopped 60/128, waiting
+Runs of a cell: seeds 1, 2 in this order, equal neighbours counted together.
 
 On other machines:
   qwen3-tiny/vespo/N8/seed2  running on gpu07
@@ -127,7 +130,7 @@ def test_json(half_done: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
 def test_in_a_narrow_terminal_each_cell_has_a_line(study: ResolvedStudy, half_done: Path) -> None:
     shown = list(lines(look(study, half_done), width=60, colour=False))
     assert "qwen3-tiny" in shown
-    assert "  grpo N=8    done, 1/3 cells" in shown
+    assert "  grpo N=8    evaluated, trained 1/3 cells" in shown
     assert "  respo N=32  stopped 60/128, waiting" in shown
     assert not any(line.startswith("  gspo N=1 ") for line in shown)  # there is no such run
 
@@ -147,9 +150,50 @@ def test_baselines_alone(study: ResolvedStudy, tmp_path: Path, width: int | None
     ]
 
 
+def test_cells_at_work(study: ResolvedStudy, half_done: Path) -> None:
+    """One is generated, one was stopped, and the scoring of a third has failed."""
+    run = Run(MODEL, "grpo", 8, 2)
+    for benchmark in ("chain-easy", "chain-medium"):
+        run.cell(half_done, 128, benchmark).unlink(missing_ok=True)
+    logs = half_done / f"logs/eval/{run.name}/128"
+    write(logs / "chain-easy.generate.log", "120/512 responses  9,000 tokens/s  150 s left\n")
+    write(run.cell(half_done, 128, "chain-medium").parent / ".shards/a/1.parquet", "")
+    text = "64/512 responses are there already\ninterrupted; the next start continues\n"
+    write(logs / "chain-medium.generate.log", text)
+    shown = list(lines(look(study, half_done), width=None, colour=False))
+    assert "Runs: 1 evaluated, 1 evaluating, 1 training (update/of ~time left), 1 st" in shown[2]
+    assert any("  grpo      2 waiting  evaluated, evaluating 0/3 cells  " in line for line in shown)
+    place = shown.index("\nEvaluation (responses/of ~time left):")
+    assert shown[place + 1 : place + 3] == [
+        f"  {run.name}/128/chain-easy    generating 120/512 ~2m",
+        f"  {run.name}/128/chain-medium  stopped generating 64/512",
+    ]
+
+
+def test_many_cells_at_work_are_cut_short(
+    study: ResolvedStudy, folder: Path, trained: Callable[[Run], None]
+) -> None:
+    for run in study.runs()[:4]:
+        trained(run)
+        for benchmark in study.benchmarks:
+            write(folder / f"logs/eval/{run.name}/128/{benchmark}.generate.log", "")
+    shown = list(lines(look(study, folder), width=None, colour=False))
+    assert shown[-1] == "  and 4 more"
+    assert shown[-2].endswith("  generating")
+
+
+def test_seeds_that_differ_from_cell_to_cell(study: ResolvedStudy, folder: Path) -> None:
+    status = look(study, folder)
+    more = replace(status.runs[-1], run=replace(status.runs[-1].run, seed=3))
+    shown = list(lines(replace(status, runs=[*status.runs, more]), width=None, colour=False))
+    assert shown[-1] == "Runs of a cell: seeds in this order, equal neighbours counted together."
+    alone = replace(status, runs=[s for s in status.runs if s.run.seed == 2])
+    assert not any("seeds" in line for line in lines(alone, width=None, colour=False))
+
+
 def test_colours(study: ResolvedStudy, half_done: Path) -> None:
     shown = "\n".join(lines(look(study, half_done), width=None, colour=True))
-    assert "\x1b[32mdone\x1b[0m" in shown
+    assert "\x1b[32mevaluated\x1b[0m" in shown
     assert "\x1b[33mstopped 60/128\x1b[0m, \x1b[2mwaiting\x1b[0m" in shown
 
 
@@ -183,7 +227,7 @@ def test_the_study_of_the_settings(
     write(tmp_path / "config/config.yaml", "study: tiny\nresults: results\ndevice: cpu\n")
     monkeypatch.chdir(tmp_path)
     call(monkeypatch)
-    assert "Runs: 2 done" in capsys.readouterr().out
+    assert "Runs: 1 evaluated, 1 trained" in capsys.readouterr().out
 
 
 def test_a_folder_of_another_version(

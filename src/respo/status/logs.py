@@ -5,8 +5,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 TAIL_BYTES = 1 << 15
-# A line of `respo.training.local.progress`.
-TOLD = re.compile(r"  (?:update|step) (\d+)/(\d+)  .*  (\d+) s left")
+# Lines of a local trainer, of a generation and of a scoring.
+TOLD = (
+    re.compile(r"  (?:update|step) (\d+)/(\d+)  .*  (\d+) s left"),
+    re.compile(r"^(\d+)/(\d+) responses(?: are there already\b.*|  .*  (\d+) s left|)$"),
+    re.compile(r"^scored (\d+) of (\d+), about (\d+) s left$"),
+)
 # Of a message in several lines, the others are indented.
 ERROR = re.compile(r"(?:\S.*: )?error: .*")
 # What a trainer or a generation that was asked to stop ends with.
@@ -21,7 +25,7 @@ class Told(NamedTuple):
 
     done: int
     total: int
-    seconds_left: float
+    seconds_left: float | None
 
 
 def lines(log: Path, size: int = TAIL_BYTES) -> list[str]:
@@ -41,8 +45,18 @@ def lines(log: Path, size: int = TAIL_BYTES) -> list[str]:
 
 def told(tail: list[str]) -> Told | None:
     """Return how far the work is by its own last word, None if it has said nothing yet."""
-    found = next(filter(None, map(TOLD.search, reversed(tail))), None)
-    return Told(int(found[1]), int(found[2]), float(found[3])) if found else None
+    for line in reversed(tail):
+        for told in TOLD:
+            if found := told.search(line):
+                done, total, left = found.groups()
+                return Told(int(done), int(total), None if left is None else float(left))
+    return None
+
+
+def is_stopped(tail: list[str]) -> bool:
+    """Tell whether a log ends with the word of a job that was asked to stop."""
+    own = [line for line in tail if not line.startswith(" ")]
+    return bool(own) and STOPPED.fullmatch(own[-1]) is not None
 
 
 def failure(tail: list[str]) -> str | None:

@@ -6,11 +6,10 @@ from functools import cached_property
 from pathlib import Path
 
 from respo.config import ResolvedStudy, Run
-from respo.status import logs, traces
+from respo.status import evaluations, logs, traces
+from respo.status.evaluations import Evaluation
 from respo.status.traces import Progress
 
-# The jobs of a cell, the last one first.
-CELL_JOBS = ("cell", "score", "generate")
 TABLE_SUFFIXES = ("md", "html", "tex", "csv")
 FIGURE_SUFFIXES = ("pdf", "png")
 
@@ -34,11 +33,19 @@ class Failure:
 
 @dataclass(frozen=True)
 class RunStatus:
-    """A run or baseline, and its cells: none where it is not evaluated."""
+    """A run or baseline, and its cells: none where it is not evaluated.
+
+    Attributes:
+        run: which one.
+        training: `done` for a baseline, and for a run that is trained.
+        cells: those that are there.
+        evaluations: cells that are at work, have stopped or failed.
+    """
 
     run: Run
     training: Progress
     cells: Count
+    evaluations: list[Evaluation]
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,9 @@ class _View:
     def has(self, name: str, *suffixes: str) -> bool:
         """Tell whether all files of a product are there."""
         there = all((self.folder / f"{name}.{suffix}").is_file() for suffix in suffixes)
-        return there or self._has_not([name])
+        if not there and (message := logs.failure(logs.lines(self._log(name)))):
+            self.failures.append(Failure(name, message, self._log(name)))
+        return there
 
     def initial(self, model: str) -> Progress:
         """Look at the initial weights of a model."""
@@ -103,8 +112,11 @@ class _View:
             progress = self._noted(name, progress)
         cells = self._cells(run)
         if progress.state != "done":
-            return RunStatus(run, progress, Count(0, len(cells)))
-        return RunStatus(run, progress, _count(self._has_cell(run, *cell) for cell in cells))
+            return RunStatus(run, progress, Count(0, len(cells)), [])
+        looked = [self._evaluation(run, *cell) for cell in cells]
+        missing = [evaluation for evaluation in looked if evaluation is not None]
+        begun = [e for e in missing if e.progress.state != "waiting"]
+        return RunStatus(run, progress, Count(len(cells) - len(missing), len(cells)), begun)
 
     def _cells(self, run: Run) -> list[tuple[int, str]]:
         if run not in self._evaluated:
@@ -112,16 +124,13 @@ class _View:
         updates, benchmarks = self.study.checkpoints(run), self.study.study.benchmarks
         return [(update, benchmark) for update in updates for benchmark in benchmarks]
 
-    def _has_cell(self, run: Run, update: int, benchmark: str) -> bool:
-        if run.cell(self.folder, update, benchmark).is_file():
-            return True
-        return self._has_not(f"eval/{run.name}/{update}/{benchmark}.{job}" for job in CELL_JOBS)
-
-    def _has_not(self, jobs: Iterable[str]) -> bool:
-        for job in jobs:
-            if message := logs.failure(logs.lines(self._log(job))):
-                self.failures.append(Failure(job, message, self._log(job)))
-        return False
+    def _evaluation(self, run: Run, update: int, benchmark: str) -> Evaluation | None:
+        name = f"{run.name}/{update}/{benchmark}"
+        folder = run.cell(self.folder, update, benchmark).parent
+        found = evaluations.look(name, folder, self._log)
+        if found:
+            self._noted(found.job, found.progress)
+        return found
 
     def _noted(self, job: str, progress: Progress) -> Progress:
         if progress.state == "failed":

@@ -2,17 +2,36 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import NamedTuple
 
+from respo.status.evaluations import Evaluation
 from respo.status.overview import Failure, RunStatus, Status
-from respo.status.traces import Progress, State
+from respo.status.traces import Progress
 
-# So many messages of failed jobs are told.
-FAILURES = 8
-ORDER: tuple[State, ...] = ("done", "running", "stopped", "failed", "waiting")
-# Of a terminal: bold, yellow, red, green, faint.
-STYLES = {"running": "1", "stopped": "33", "failed": "31", "done": "32", "waiting": "2"}
+# So many messages of failed jobs are told, and evaluations that are at work.
+FAILURES = EVALUATIONS = 8
+# Of the things that are counted, what has been done to them.
+COUNTED = {"runs": "runs trained", "cells": "cells evaluated"}
+# What a run may be, in this order, and what stands beside the number of such runs.
+STAGES = {
+    "evaluated": "",
+    "trained": "",
+    "evaluating": "",
+    "training": " (update/of ~time left)",
+    "stopped": " (continue when the study is started again)",
+    "failed": " (see below)",
+    "waiting": "",
+}
+# Of a terminal: green, bold, yellow, red, faint.
+STYLES = {
+    "evaluated": "32",
+    "evaluating": "1",
+    "training": "1",
+    "stopped": "33",
+    "failed": "31",
+    "waiting": "2",
+}
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
@@ -44,25 +63,33 @@ def lines(status: Status, width: int | None, colour: bool) -> Iterator[str]:
         colour: mark states with a terminal's colours.
     """
     yield f"Study {status.study}: {status.title}; results in {status.folder}"
-    yield ", ".join(f"{kind} {count.done}/{count.of}" for kind, count in status.counts.items())
+    counts = status.counts.items()
+    yield ", ".join(f"{COUNTED.get(kind, kind)} {count.done}/{count.of}" for kind, count in counts)
     yield _states(status)
     rows = list(_grid(status))
     if width and _width(rows) > width:
         rows = list(_one_by_one(rows))
     yield from _aligned(rows, colour)
+    yield from _seeds(status)
+    yield from _evaluations(status, colour)
     yield from _elsewhere(status)
     yield from _failures(status.failures, colour)
 
 
 def _states(status: Status) -> str:
-    states = Counter(s.training.state for s in status.runs if not s.run.is_baseline)
-    notes = {
-        "running": " (update/of ~time left)",
-        "stopped": " (continue when the study is started again)",
-        "failed": " (see below)",
-    }
-    parts = [f"{states[s]} {s}{notes.get(s, '')}" for s in ORDER if states[s]]
+    stages = Counter(_stage(s) for s in status.runs if not s.run.is_baseline)
+    parts = [f"{stages[s]} {s}{note}" for s, note in STAGES.items() if stages[s]]
     return f"Runs: {', '.join(parts) or 'none'}"
+
+
+def _stage(status: RunStatus) -> str:
+    """Say in one word how far a run is: trained until it is evaluated, or if it never is."""
+    state, cells = status.training.state, status.cells
+    if state != "done":
+        return "training" if state == "running" else state
+    if any(evaluation.progress.state == "running" for evaluation in status.evaluations):
+        return "evaluating"
+    return "evaluated" if 0 < cells.of == cells.done else "trained"
 
 
 def _grid(status: Status) -> Iterator[Row]:
@@ -75,7 +102,7 @@ def _grid(status: Status) -> Iterator[Row]:
         yield Row("", [])
         yield Row(model, [[Part(f"N={n}", "")] for n in columns if own])
         if initial.state != "done":
-            yield Row("  initial weights", [[_part(initial)]], spans=True)
+            yield Row("  initial weights", [[_made(initial)]], spans=True)
         if baselines:
             yield Row("  as it comes", [_cell(baselines)], spans=True)
         for method in dict.fromkeys(s.run.method for s in own):
@@ -101,9 +128,9 @@ def _one_by_one(grid: Sequence[Row]) -> Iterator[Row]:
 
 
 def _cell(seeds: Sequence[RunStatus]) -> Cell:
-    """Return the text of the runs that differ by their seed: equal states are counted."""
-    counts = Counter(map(_of_run, seeds))
-    return [Part(_times(count, part.text), part.state) for part, count in counts.items()]
+    """Return the text of the runs that differ by their seed: equal neighbours are counted."""
+    parts = [(part, len(list(equal))) for part, equal in groupby(map(_part, seeds))]
+    return [Part(_times(count, part.text), part.state) for part, count in parts]
 
 
 def _times(count: int, text: str) -> str:
@@ -112,23 +139,31 @@ def _times(count: int, text: str) -> str:
     return f"{count} x {text}" if text[0].isdigit() else f"{count} {text}"
 
 
-def _of_run(status: RunStatus) -> Part:
-    cells = status.cells
-    if status.training.state == "done" and cells.done < cells.of:
-        return Part(f"{cells.done}/{cells.of} cells", "running")
-    return _part(status.training)
+def _part(status: RunStatus) -> Part:
+    """Say how far a run is."""
+    stage, cells = _stage(status), status.cells
+    if stage in ("trained", "evaluating") and cells.of:
+        # What comes as it is was not trained here.
+        word = "" if status.run.is_baseline and stage == "trained" else f"{stage} "
+        return Part(f"{word}{cells.done}/{cells.of} cells", stage)
+    if status.training.state == "done":
+        return Part(stage, stage)
+    return _made(status.training)
 
 
-def _part(progress: Progress) -> Part:
-    at = f"{progress.done}/{progress.total}" if progress.total else ""
+def _made(progress: Progress) -> Part:
+    """Say how far a training is."""
     if progress.state == "running":
-        left = progress.seconds_left
-        text = at if left is None else f"{at} ~{duration(left)}"
-    elif progress.state in ("stopped", "failed"):
-        text = f"{progress.state} {at}".rstrip()
-    else:
-        text = progress.state
-    return Part(text or progress.state, progress.state)
+        return Part(_at(progress) or "running", "training")
+    at = f" {progress.done}/{progress.total}" if progress.total else ""
+    return Part(progress.state + at * (progress.state != "waiting"), progress.state)
+
+
+def _at(progress: Progress) -> str:
+    """Say how far a piece of work is and how long it still takes, as far as it has told."""
+    left = progress.seconds_left
+    at = f"{progress.done}/{progress.total}" if progress.total else ""
+    return at if left is None else f"{at} ~{duration(left)}"
 
 
 def duration(seconds: float) -> str:
@@ -178,6 +213,39 @@ def _painted(cell: Cell, colour: bool) -> str:
 
 def _paint(text: str, state: str, colour: bool) -> str:
     return f"\x1b[{STYLES[state]}m{text}\x1b[0m" if colour and state in STYLES else text
+
+
+def _seeds(status: Status) -> Iterator[str]:
+    """Yield what the order in a cell of the grid is, where some hold several runs."""
+    seeds: dict[tuple[str, str, int], list[int]] = {}
+    for s in status.runs:
+        seeds.setdefault((s.run.model, s.run.method, s.run.staleness), []).append(s.run.seed)
+    several = {tuple(each) for each in seeds.values() if len(each) > 1}
+    if several:
+        named = f" {', '.join(map(str, min(several)))}" if len(several) == 1 else ""
+        yield f"Runs of a cell: seeds{named} in this order, equal neighbours counted together."
+
+
+def _evaluations(status: Status, colour: bool) -> Iterator[str]:
+    """Yield the cells that are at work, or will continue."""
+    begun = [e for s in status.runs for e in s.evaluations if e.progress.state != "failed"]
+    begun.sort(key=lambda evaluation: evaluation.progress.state)  # running, stopped
+    if begun:
+        yield "\nEvaluation (responses/of ~time left):"
+    shown = begun[:EVALUATIONS]
+    width = max((len(evaluation.cell) for evaluation in shown), default=0)
+    for evaluation in shown:
+        text, state = _work(evaluation)
+        yield f"  {evaluation.cell.ljust(width)}  {_paint(text, state, colour)}"
+    if len(begun) > EVALUATIONS:
+        yield f"  and {len(begun) - EVALUATIONS} more"
+
+
+def _work(evaluation: Evaluation) -> Part:
+    at, progress = _at(evaluation.progress), evaluation.progress
+    if progress.state == "running":
+        return Part(f"{evaluation.doing} {at}".rstrip(), "evaluating")
+    return Part(f"stopped {evaluation.doing} {at}".rstrip(), "stopped")
 
 
 def _elsewhere(status: Status) -> Iterator[str]:

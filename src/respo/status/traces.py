@@ -96,9 +96,9 @@ def _unfinished(folder: Path, log: Path, updates: int, staleness: int) -> Progre
             where += f": no sign of life for {silent / 60:.0f} minutes"
         return _stopped(_saved(folder, staleness), updates, where)
     # The configuration was made anew: what an older one has left is not continued.
-    config = _changed(folder / "config.yaml")
+    config = changed(folder / "config.yaml")
     saved = _saved(folder, staleness, newer_than=config)
-    if _changed(log) >= config and (failure := logs.failure(tail)):
+    if changed(log) >= config and (failure := logs.failure(tail)):
         return Progress("failed", saved, updates, message=failure)
     return _stopped(saved, updates)
 
@@ -153,9 +153,9 @@ def _saved(folder: Path, staleness: int, newer_than: float = 0.0) -> int:
     """Return the update that the next start continues after, 0 if there is no state."""
     local = folder / "checkpoints" / "state"
     verl = folder / "verl" / "checkpoints"
-    if _changed(local) >= newer_than and (found := _numbers(local)):
+    if changed(local) >= newer_than and (found := _numbers(local)):
         return max(found)
-    if _changed(verl) >= newer_than:
+    if changed(verl) >= newer_than:
         return states.latest(verl) * staleness
     return 0
 
@@ -185,10 +185,10 @@ def _is_alive(pid: int) -> bool:
 def _silent_seconds(folder: Path, log: Path) -> float:
     """Return how long nothing of a run has changed."""
     moving = [folder / ".lock", log, folder / update_log.FILE, folder / "checkpoints" / "state"]
-    return time.time() - max(map(_changed, moving))
+    return time.time() - max(map(changed, moving))
 
 
-def _changed(path: Path) -> float:
+def changed(path: Path) -> float:
     """Return when a file or folder was changed, Unix time; 0 if it is not there."""
     try:
         return path.stat().st_mtime
