@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from respo.provenance.sources import read_sources
 from respo.reporting import figure
 
 
@@ -37,6 +38,11 @@ def test_remaking_gives_the_same_bytes(folder, monkeypatch, id_):
     assert done.stdout.splitlines()[-1] == str(id_ != "respo/fig3")
     again = [(made.path / f"figures/{id_}.{suffix}").read_bytes() for suffix in ("pdf", "png")]
     assert again == [pdf, png]
+    record = read_sources(made.path / f"figures/{id_}.sources.json")
+    metrics = "small/grpo/N8/seed1/metrics.parquet"
+    assert record["sources"].keys() >= {"study.yaml", *([metrics] if id_ == "respo/fig3" else [])}
+    assert record["made_from"] in png.decode(errors="replace")
+    assert "matplotlib" in record["environment"]
 
 
 def test_a_damaged_run_is_told_in_one_line(folder, monkeypatch):

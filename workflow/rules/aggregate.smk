@@ -40,12 +40,11 @@ for table, module in TABLE_MODULES.items():
                 for suffix in TABLE_SUFFIXES
                 if suffix != "html"
             ],
+            sources=f"{STUDY}/tables/{table}.sources.json",
         log:
             f"{LOGS}/tables/{table}.log",
         benchmark:
             f"{TIMES}/tables/{table}.tsv"
-        group:
-            "report"
         conda:
             "../../envs/local.yaml"
         threads: 1
@@ -90,12 +89,11 @@ for figure in study.figures:
                 labels={"figure": figure},
             ),
             pdf=f"{STUDY}/figures/{figure}.pdf",
+            sources=f"{STUDY}/figures/{figure}.sources.json",
         log:
             f"{LOGS}/figures/{figure}.log",
         benchmark:
             f"{TIMES}/figures/{figure}.tsv"
-        group:
-            "report"
         conda:
             "../../envs/local.yaml"
         threads: 1
@@ -128,12 +126,11 @@ rule explore:
             category="Explore",
             labels={"page": "grid, curves, responses"},
         ),
+        f"{STUDY}/explore.sources.json",
     log:
         f"{LOGS}/explore.log",
     benchmark:
         f"{TIMES}/explore.tsv"
-    group:
-        "report"
     conda:
         "../../envs/local.yaml"
     threads: 1
@@ -160,8 +157,6 @@ rule report:
         f"{LOGS}/report.log",
     benchmark:
         f"{TIMES}/report.tsv"
-    group:
-        "report"
     conda:
         "../../envs/local.yaml"
     threads: 1

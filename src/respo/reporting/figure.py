@@ -1,7 +1,7 @@
 """`python -m respo.reporting.figure ID --study results/STUDY`: draw a figure.
 
-Writes `figures/ID.pdf` and `.png` in the study's folder, from what lies there. The same results
-give the same bytes. Figures of objectives need no results: `--methods grpo,aspo --out FILE.png`
+Writes `figures/ID.pdf` and `.png` in the study's folder, from what lies there, and beside them
+`ID.sources.json`, which says what they were made from. The same results give the same bytes. Figures of objectives need no results: `--methods grpo,aspo --out FILE.png`
 draws any methods of config/methods, and with `--own-methods FOLDER` yours.
 """
 
@@ -50,8 +50,9 @@ def _draw_study(id_: str, folder: Path) -> None:
 
     with style.applied():
         figure = registry.module(figures, id_).draw(results)
-        for path in style.save(figure, results.folder / "figures" / id_, results.digest()):
-            print(path)
+        made = style.save(figure, results.folder / "figures" / id_, results.digest())
+        results.record(made, "numpy", "matplotlib")
+        print(*made, sep="\n")
 
 
 def _draw_methods(id_: str, methods: dict[str, Method], out: Path) -> None:
@@ -63,7 +64,8 @@ def _draw_methods(id_: str, methods: dict[str, Method], out: Path) -> None:
     if not hasattr(module, "draw_methods"):
         raise UserError(f"--methods: {id_} is drawn from results; give --study instead")
     with style.applied():
-        style.write(module.draw_methods(methods), out, f"drawn from methods {digest(methods)}")
+        source = f"{id_} drawn from methods {digest(methods)}: {','.join(methods)}"
+        style.write(module.draw_methods(methods), out, source)
     print(out)
 
 

@@ -1,7 +1,6 @@
 """A results folder: its study, the result of each cell, the metrics of each run."""
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -13,6 +12,7 @@ from respo.cli import UserError
 from respo.config import Run, load_resolved_study
 from respo.config.schema import Positive, Strict
 from respo.files import made_from, read_json, read_parquet, sha256_of
+from respo.provenance import sources
 from respo.reporting import selection
 from respo.statistics import pass_at_k
 
@@ -234,9 +234,19 @@ class Results:
 
         After `synthetic-` where one of them says that its numbers are made up.
         """
-        lines = "".join(f"{name} {digest}\n" for name, digest in sorted(self._hashes.items()))
-        digits = hashlib.sha256(lines.encode()).hexdigest()[:12]
+        digits = sources.digest(self._hashes)
         return f"synthetic-{digits}" if self._synthetic else digits
+
+    def record(self, products: Sequence[Path], *packages: str) -> Path:
+        """Write beside a table, figure or page what it was made from.
+
+        Args:
+            products: its files.
+            packages: whose versions are told.
+        """
+        return sources.write_sources(
+            self.folder, self.study.name, products, self.digest(), self._hashes, *packages
+        )
 
     def remember(self, path: Path, name: str) -> None:
         """Count a file from elsewhere among those that were read."""

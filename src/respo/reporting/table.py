@@ -3,7 +3,7 @@
 Writes `tables/ID.csv`, `.md`, `.html` and `.tex` in the study's folder, from what lies there: a
 partial grid gives a partial table whose notes say what is missing. Some tables have further CSV
 files, such as `ID.contrasts.csv`. With `--reference config/reference` those that a paper prints are
-compared with it, also in `ID.reference.csv`.
+compared with it, also in `ID.reference.csv`. `ID.sources.json` says what all were made from.
 """
 
 import argparse
@@ -30,10 +30,13 @@ def main() -> None:
     parser.add_argument("--reference", type=Path, help="config/reference: the papers' numbers")
     options = parser.parse_args()
     results = Results(options.study)
+    made = []
     for suffix, text in make(options.id, results, options.reference).items():
         path = results.folder / "tables" / f"{options.id}.{suffix}"
         write_text(path, text)
+        made.append(path)
         print(path)
+    results.record(made, "numpy")
 
 
 def make(id_: str, results: Results, papers: Path | None = None) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """`python -m respo.reporting.page --study results/STUDY`: write the page of a study.
 
 Writes `explore.html` in the study's folder, from what lies there: one file that needs no other and
-no network. A partial grid gives a partial page that names the targets of what is missing.
+no network. A partial grid gives a partial page that names the targets of what is missing. Beside it,
+`explore.sources.json` says what it was made from.
 """
 
 import argparse
@@ -23,8 +24,10 @@ def main() -> None:
     parser.add_argument("--study", type=Path, required=True, help="folder results/STUDY")
     folder = parser.parse_args().study
     path = folder / NAME
-    text = page(collect(Results(folder)))
+    results = Results(folder)
+    text = page(collect(results))
     write_text(path, text)
+    results.record([path], "numpy")
     print(path)
     if len(text) > SHOWN_IN_REPORT:
         print("It is too large to be shown within report.html: browsers show it on its own.")

@@ -1,0 +1,93 @@
+"""What a table, figure or page was made from: a record beside it, `ID.sources.json`.
+
+The products themselves carry 12 digits over their sources. The record lists the sources with the
+hash of each, so that it can be told which of them has changed since, and the versions that made it.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from respo.cli import UserError
+from respo.files import environment, read_json, sha256_of, write_record
+
+SUFFIX = ".sources.json"
+CONFIG = Path(__file__).parents[3] / "config"
+# A source of this name lies below `config`, all others below the study's folder.
+REFERENCE = "reference/"
+State = Literal["unchanged", "changed", "missing"]
+
+
+def digest(files: Mapping[str, str]) -> str:
+    """Return 12 hex digits over names and hashes of files, whatever their order."""
+    lines = "".join(f"{name} {sha256}\n" for name, sha256 in sorted(files.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()[:12]
+
+
+def record_of(product: Path) -> Path:
+    """Return the record of a file such as `tables/respo/table1.contrasts.csv`."""
+    return product.with_name(product.name.partition(".")[0] + SUFFIX)
+
+
+def write_sources(
+    study_folder: Path,
+    study: str,
+    products: Iterable[Path],
+    made_from: str,
+    files: Mapping[str, str],
+    *packages: str,
+) -> Path:
+    """Write the record of what has just been made.
+
+    Args:
+        study_folder: `results/STUDY`.
+        study: its name.
+        products: the files that were made, of one table, figure or page.
+        made_from: the digits that they carry.
+        files: hash by name of each source, see `resolve`.
+        packages: whose versions are told.
+
+    Returns:
+        The record.
+    """
+    made = {path.relative_to(study_folder).as_posix(): sha256_of(path) for path in products}
+    path = record_of(study_folder / min(made))
+    record = {
+        "study": study,
+        "made_from": made_from,
+        "environment": environment(*packages),
+        "products": made,
+        "sources": dict(sorted(files.items())),
+    }
+    write_record(path, record)
+    return path
+
+
+def read_sources(path: Path) -> dict[str, Any]:
+    """Read a record.
+
+    Raises:
+        UserError: it is missing, damaged or of another shape.
+    """
+    record = read_json(path)
+    kinds = {"study": str, "made_from": str, "environment": dict, "products": dict, "sources": dict}
+    for key, kind in kinds.items():
+        if not isinstance(record, dict) or not isinstance(record.get(key), kind):
+            raise UserError(
+                f"{path}: {key}: is missing or of another kind. Delete it and what it "
+                "is the record of, and make that anew."
+            )
+    return record
+
+
+def resolve(study_folder: Path, name: str) -> Path:
+    """Return where a source lies now, as far as it does."""
+    return (CONFIG if name.startswith(REFERENCE) else study_folder) / name
+
+
+def state(path: Path, sha256: str) -> State:
+    """Tell whether a file is still what it was."""
+    if not path.is_file():
+        return "missing"
+    return "unchanged" if sha256_of(path) == sha256 else "changed"
