@@ -1,8 +1,9 @@
 """`python -m respo.reporting.figure ID --study results/STUDY`: draw a figure.
 
 Writes `figures/ID.pdf` and `.png` in the study's folder, from what lies there, and beside them
-`ID.sources.json`, which says what they were made from. The same results give the same bytes. Figures of objectives need no results: `--methods grpo,aspo --out FILE.png`
-draws any methods of config/methods, and with `--own-methods FOLDER` yours.
+`ID.sources.json`, which says what they were made from. The same results give the same bytes.
+Figures of objectives need no results: `--methods grpo,aspo --out FILE.png` draws any methods of
+config/methods, and with `--own-methods FOLDER` yours.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """`python -m respo.reporting.page --study results/STUDY`: write the page of a study.
 
 Writes `explore.html` in the study's folder, from what lies there: one file that needs no other and
-no network. A partial grid gives a partial page that names the targets of what is missing. Beside it,
-`explore.sources.json` says what it was made from.
+no network. A partial grid gives a partial page that names the targets of what is missing.
+`explore.sources.json` beside it says what it was made from.
 """
 
 import argparse
