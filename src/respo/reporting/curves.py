@@ -18,6 +18,7 @@ from respo.statistics import mean_by_batch
 WINDOW_SHARE = 1 / 16
 MISSING_NAMED = 4
 ON_POLICY = "on-policy (N = 1)"
+START = "as it comes"
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,13 @@ def settings(runs: Iterable[Run]) -> list[Setting]:
 
 
 def shown_in(setting: Setting, all_groups: Iterable[Group]) -> list[Group]:
-    """Return the groups of a column: those of its N, and the on-policy reference."""
-    return [
+    """Return the groups of a column: those of its N, and at last the on-policy reference."""
+    shown = [
         group
         for group in all_groups
         if group.model == setting.model and group.staleness in (1, setting.staleness)
     ]
+    return sorted(shown, key=lambda group: group.is_reference_in(setting))
 
 
 def window(updates: int, share: float = WINDOW_SHARE) -> int:
@@ -172,6 +174,11 @@ class Looks:
         self._seen.add(ON_POLICY if reference else group.method)
         return style.REFERENCE if reference else self._lines[group.method]
 
+    def start(self) -> dict[str, Any]:
+        """Return the look of the model as it comes, which from now on is in the legend."""
+        self._seen.add(START)
+        return style.START
+
     def legend(self) -> dict[str, dict[str, Any]]:
         """Return label and line of what was drawn, in the order of the study, the reference last.
 
@@ -182,7 +189,8 @@ class Looks:
             for name, line in self._lines.items()
             if name in self._seen
         }
-        return entries | ({ON_POLICY: style.REFERENCE} if ON_POLICY in self._seen else {})
+        others = {ON_POLICY: style.REFERENCE, START: style.START}
+        return entries | {name: line for name, line in others.items() if name in self._seen}
 
 
 def spread_note(runs: Iterable[Run]) -> str:

@@ -19,8 +19,9 @@ from respo.statistics import accuracy_of_score, cluster_bootstraps
 
 # For each benchmark the mean of each problem; empty where they are missing.
 Means = list[np.ndarray]
-# Points of several methods at one update lie beside each other, as far as this share of a run.
-SPREAD_OF_POINTS = 0.03
+# Points of several methods at one update lie beside each other, as far as this share of a run;
+# those that no line joins farther, so that none lies on another.
+SPREAD_OF_POINTS, SPREAD_OF_UNJOINED = 0.03, 0.1
 # Between fewer evaluated checkpoints there is no line.
 FEWEST_JOINED = 3
 _SHORT = FuncFormatter(lambda value, _: f"{value:g}".replace("-", "\N{MINUS SIGN}"))
@@ -28,6 +29,10 @@ _SHORT = FuncFormatter(lambda value, _: f"{value:g}".replace("-", "\N{MINUS SIGN
 
 def _unchanged(values: np.ndarray) -> np.ndarray:
     return values
+
+
+def _percent(values: np.ndarray) -> np.ndarray:
+    return 100 * values
 
 
 def _plain(row: Sequence[Axes]) -> None:
@@ -43,7 +48,7 @@ def _logarithmic(row: Sequence[Axes]) -> None:
         axes.yaxis.set_minor_locator(NullLocator())
 
 
-def _share(row: Sequence[Axes]) -> None:
+def _of_whole(row: Sequence[Axes]) -> None:
     """Let the vertical axes begin at zero: a difference is seen as part of the whole."""
     for axes in row:
         ends = [panel.dataLim.ymax for panel in axes.get_shared_y_axes().get_siblings(axes)]
@@ -87,12 +92,12 @@ class Quantity(NamedTuple):
 ACCURACY = Quantity("evaluation\naccuracy", None)
 SCORE = Quantity("training score", "score", accuracy_of_score)
 LENGTH = Quantity("response\nlength (tokens)", "response_length")
-KL = Quantity("approximate KL\n(nat per token)", "approx_kl", by_batch=True)
-REFERENCE_KL = Quantity("KL to initial\nweights (nat)", "reference_kl")
+KL = Quantity("approximate KL\n(nat per token)", "approx_kl", by_batch=True, finish=from_zero)
+REFERENCE_KL = Quantity("KL to initial weights\n(nat per token)", "reference_kl", finish=from_zero)
 ENTROPY = Quantity("entropy\n(nat per token)", "entropy")
-REPETITION = Quantity("repeated 20-grams\n(share)", "repetition", finish=_share)
+REPETITION = Quantity("repeated\n20-grams (%)", "repetition", _percent, finish=_of_whole)
 CLIPPED = Quantity(
-    "clipped tokens,\nA > 0 (share)", "clip_fraction_pos", by_batch=True, finish=_share
+    "clipped tokens,\nA > 0 (%)", "clip_fraction_pos", _percent, by_batch=True, finish=_of_whole
 )
 GRADIENT = Quantity("gradient norm", "grad_norm", finish=_logarithmic)
 DRIFT = Quantity("mean log W", "log_ratio_mean", by_batch=True, finish=from_zero)
@@ -141,17 +146,44 @@ def fill(
     for setting, of_setting in found.items():
         over_updates(of_setting, updates)
         shown = curves.shown_in(setting, groups)
-        for position, group in enumerate(shown):
-            line = looks.line(group, setting)
-            shift = SPREAD_OF_POINTS * ((position + 0.5) / len(shown) - 0.5)
-            for axes, quantity in zip(of_setting, quantities, strict=True):
-                if quantity.column is None:
-                    points = {at + shift * updates: e for at, e in accuracy[group].items()}
-                    draw_points(axes, points, line, joined=not _few_evaluations(results))
-                else:
-                    curves.draw_curve(axes, metrics[group][quantity.column], line)
+        lines = {group: looks.line(group, setting) for group in shown}
+        for axes, quantity in zip(of_setting, quantities, strict=True):
+            if quantity.column is None:
+                of_shown = {group: accuracy[group] for group in shown}
+                _draw_accuracy(axes, of_shown, lines, looks, not _few_evaluations(results), updates)
+                continue
+            for group, line in lines.items():
+                curves.draw_curve(axes, metrics[group][quantity.column], line)
     for position, quantity in enumerate(quantities):
         quantity.finish([of_setting[position] for of_setting in found.values()])
+
+
+def _draw_accuracy(
+    axes: Axes,
+    accuracy: Mapping[Group, Mapping[float, Estimate]],
+    lines: Mapping[Group, dict[str, Any]],
+    looks: Looks,
+    joined: bool,
+    updates: int,
+) -> None:
+    """Draw the points of each group beside each other, after the one that all of them start from.
+
+    Args:
+        axes: where to draw.
+        accuracy: by group and update, in the order of the points.
+        lines: of the groups.
+        looks: gives the look of the start.
+        joined: whether lines join the points of a group.
+        updates: of a run.
+    """
+    spread = updates * (SPREAD_OF_POINTS if joined else SPREAD_OF_UNJOINED)
+    starts = [points[0] for points in accuracy.values() if 0 in points]
+    for position, (group, points) in enumerate(accuracy.items()):
+        shift = spread * ((position + 0.5) / len(accuracy) - 0.5)
+        places = {at + shift if at else 0.0: e for at, e in points.items() if at or joined}
+        draw_points(axes, places, lines[group], joined)
+    if starts:
+        draw_points(axes, {0.0: starts[0]}, looks.start(), joined=False)
 
 
 def _metrics(
@@ -240,13 +272,15 @@ def draw_points(
 ) -> None:
     """Draw points, by their place on the axis, with bars of one standard error.
 
+    Points are hollow, and bars lie above them: those that are shorter than a point are seen in it.
     Points that are not joined are larger, since no line leads to them.
     """
     if points:
         value, error = zip(*points.values(), strict=True)
-        bars: dict[str, Any] = {"marker": "o", "markersize": 3, "capsize": 1.5, "linewidth": 1.0}
-        alone = {} if joined else {"linestyle": "none", "markersize": 4.5}
-        axes.errorbar(list(points), value, error, **(line | bars | alone))
+        bars: dict[str, Any] = {"marker": "o", "markersize": 4, "capsize": 2.5, "linewidth": 1.0}
+        bars |= {"markerfacecolor": "white", "markeredgewidth": 0.9, "barsabove": True}
+        alone = {} if joined else {"linestyle": "none", "markersize": 6}
+        axes.errorbar(list(points), value, error, **(bars | line | {"linewidth": 1.0} | alone))
 
 
 def _few_evaluations(results: Results) -> bool:
@@ -270,13 +304,10 @@ def note(
     if ACCURACY in quantities:
         text += (
             f"; evaluation accuracy: mean of {named(results, benchmarks)}, bars ± 1 standard error "
-            "over problems, points of one update beside each other"
+            "over problems, points of one update beside each other in the order of the legend"
         )
         if _few_evaluations(results):
-            text += (
-                ", not joined, since evaluation.updates of the study has fewer than "
-                f"{FEWEST_JOINED} checkpoints"
-            )
+            text += f", not joined: fewer than {FEWEST_JOINED} checkpoints were evaluated"
     text += sweep_note(results.study, {run.method for run in runs})
     return text + curves.missing_runs(results, runs)
 

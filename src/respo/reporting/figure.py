@@ -12,7 +12,7 @@ from pathlib import Path
 
 from respo.cli import UserError, command
 from respo.config.schema import Method
-from respo.reporting import choices, figures, registry
+from respo.reporting import choices, figures, notes, registry
 from respo.reporting.methods import digest, read_methods
 from respo.reporting.results import Results
 
@@ -51,6 +51,8 @@ def _draw_study(id_: str, folder: Path) -> None:
 
     with style.applied():
         figure = registry.module(figures, id_).draw(results)
+        if results.synthetic:
+            style.mark_synthetic(figure, notes.SYNTHETIC)
         made = style.save(figure, results.folder / "figures" / id_, results.digest())
         results.record(made, "numpy", "matplotlib")
         print(*made, sep="\n")

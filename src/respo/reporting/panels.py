@@ -14,7 +14,7 @@ from respo.reporting.curves import Setting
 COLUMNS = 4
 WIDTH, HEIGHT = 2.2, 1.55  # inches of a panel
 # Of the horizontal axis, as a share of a run.
-MARGIN = 0.035
+MARGIN = 0.075
 ALONE = 3.0  # its width where there are one or two columns
 
 

@@ -43,9 +43,25 @@ REPLAY: dict[str, dict[str, Any]] = {
     "respo-r2": {"color": INDIGO, "linestyle": (0, (1.2, 1)), "linewidth": 2.0},
     "respo-r3": {"color": BROWN, "linestyle": (0, (3, 1.5)), "linewidth": 2.0},
 }
+_WATERMARK: dict[str, Any] = {
+    "ha": "center",
+    "va": "center",
+    "rotation": 20,
+    "fontsize": 15,
+    "color": "#C8C8C8",
+    "zorder": 1,
+}
 FORMATS = ("pdf", "png", "svg")
 NOTE_LINE = 0.125  # inches
 REFERENCE: dict[str, Any] = {"color": "#B0B0B0", "linestyle": "-", "linewidth": 1.2, "zorder": 1.5}
+# The model that all runs of a panel start from.
+START: dict[str, Any] = {
+    "color": "#222222",
+    "marker": "D",
+    "markerfacecolor": "white",
+    "linestyle": "none",
+    "zorder": 3,
+}
 _FIXED_COLORS = [line["color"] for line in FIXED.values()]
 _OTHERS: list[dict[str, Any]] = [
     {"color": color, "linestyle": dashes}
@@ -150,7 +166,7 @@ def legend(figure: Figure, entries: dict[str, dict[str, Any]], below: bool = Fal
 
 
 def note(figure: Figure, text: str) -> None:
-    """Put small print below the panels, wrapped to the figure's width.
+    """Put small print below the panels, and below what stands there, wrapped to the figure's width.
 
     The figure grows by as much: the panels keep their size.
     """
@@ -160,8 +176,17 @@ def note(figure: Figure, text: str) -> None:
         for paragraph in text.splitlines()
         for line in textwrap.wrap(paragraph, width, break_on_hyphens=False)
     ]
-    figure.supxlabel("\n".join(lines), fontsize=7, color="#555555")
+    before = figure.get_supxlabel().splitlines()
+    figure.supxlabel("\n".join([*before, *lines]), fontsize=7, color="#555555")
     figure.set_figheight(figure.get_figheight() + NOTE_LINE * len(lines))
+
+
+def mark_synthetic(figure: Figure, text: str) -> None:
+    """Say in each panel, and in the small print, that the numbers are made up."""
+    for axes in figure.axes:
+        if axes.axison:
+            axes.text(0.5, 0.5, "synthetic", transform=axes.transAxes, **_WATERMARK)
+    note(figure, text)
 
 
 def plain_ticks(axes: Axes) -> None:
