@@ -19,21 +19,30 @@ from respo.statistics import difference_variance, needed, paired_contrast, small
 
 TEXT = (
     "In percentage points, with 95 % percentile intervals from the same replicates (paired by "
-    "problem; not corrected for the number of comparisons). Resolved: the interval excludes zero, "
-    "so other problems would hardly change the sign; the difference has this sign at every "
-    "training seed, of which there are two or more; and it exceeds 1.96 standard errors over "
-    "problems and seeds together. The spread over seeds is itself hardly known from a few: where "
-    "it dominates, this calls 30 % of all differences that are none resolved with two seeds, 19 % "
-    "with three (Student's t). Where only the last does not hold, where seeds disagree or where "
-    "there is one, more of them must decide. "
-    "The last columns say what would resolve a difference of the size seen at the seeds that both "
-    "have (at 1.96 standard errors, in half of the repetitions): that many times as many problems, "
-    "or samples of each, or seeds, all else as it is, rounded up, and in brackets how many these "
-    "are (of problems: in all benchmarks together); enough: no more than there are; "
-    "never: the variance that they leave is too large by itself. With one seed the spread over "
-    "seeds is not known, and the first two are for these two checkpoints alone."
+    "problem; not corrected for the number of comparisons)."
 )
-PARTIAL_TEXT = f" {PARTIAL}: the two are not of all their seeds."
+VERDICTS = (
+    "Resolved: (1) the interval excludes zero, so other problems would hardly change the sign; "
+    "(2) the difference has this sign at every training seed, of which there are two or more; "
+    "(3) its square exceeds (1.96 × error of the problems)² + (t × error of the seeds)², where "
+    "Student's t stands for how little a few seeds tell of their spread: 12.7 with two, 4.3 with "
+    "three, 2.8 with five. Of all differences that are none this calls about 5 % resolved, or "
+    "fewer (simulated). The price: where the seeds' error dominates, two seeds resolve next to "
+    "nothing, and three a true difference of 3.3 times its standard deviation over seeds (in four "
+    "of five repetitions; five seeds: 1.9 times). More seeds: only (3) fails, and more seeds must "
+    "decide. Seeds disagree: (2) fails. One seed: (2) and (3) cannot be told. Not resolved: (1) "
+    "fails, or no number of seeds is enough for (3)."
+)
+NEEDED = (
+    "The last columns say what would resolve a difference of the size seen at the seeds that both "
+    "have (in about half of the repetitions): that many times as many problems, or samples of "
+    "each, or seeds, all else as it is, rounded up, and in brackets how many these are (of "
+    "problems: in all benchmarks together); enough: no more than there are; never: the variance "
+    "that they leave is too large by itself. With one seed the spread over seeds is not known, and "
+    "the first two are for these two checkpoints alone. They count standard errors, the interval "
+    "percentiles: at the edge one may exclude zero where the other does not."
+)
+PARTIAL_NOTE = f"{PARTIAL}: the two are not of all their seeds."
 
 
 class Contrast(NamedTuple):
@@ -75,10 +84,11 @@ def contrasts(rows: Sequence[Row]) -> Iterator[Contrast]:
         for index, second in enumerate(block):
             for first in block[:index]:
                 if first.bootstrap is not None and second.bootstrap is not None:
-                    yield _contrast(first, second)
+                    yield compare(first, second)
 
 
-def _contrast(first: Row, second: Row) -> Contrast:
+def compare(first: Row, second: Row) -> Contrast:
+    """Compare two rows of the same problems, which both have a macro average."""
     assert first.bootstrap is not None
     assert second.bootstrap is not None
     paired = paired_contrast(second.bootstrap, first.bootstrap)
@@ -115,7 +125,13 @@ def section(results: Results, rows: Sequence[Row]) -> Section:
     lines = [_line(results, contrast) for contrast in found]
     shown = [line for c, line in zip(found, lines, strict=True) if _is_shown(results, c, rows)]
     return Section(
-        "contrasts", "Differences of the macro average", _text(found, shown), COLUMNS, lines, shown
+        "contrasts",
+        "Differences of the macro average",
+        _text(found, shown),
+        COLUMNS,
+        lines,
+        shown,
+        _notes(found),
     )
 
 
@@ -127,7 +143,7 @@ COLUMNS = [
     text(None, "Model"),
     text(None, "N"),
     text(None, "Difference"),
-    Column("difference", "Points", scale=100.0, sign=True),
+    Column("second_minus_first", "Points", scale=100.0, sign=True),
     Column("low", None),
     Column("high", None),
     text(None, "95 % interval"),
@@ -148,8 +164,14 @@ COLUMNS = [
 def _line(results: Results, contrast: Contrast) -> list[Cell]:
     first, second = contrast.first, contrast.second
     low, high = (_points(end) for end in (contrast.low, contrast.high))
+    partial = first.is_partial(MACRO) or second.is_partial(MACRO)
     factors = (contrast.problems, contrast.samples, contrast.seeds)
-    numbers = [_needed_number(*pair) for pair in zip(_now(contrast), factors, strict=True)]
+    problems, samples, seeds = _now(contrast)
+    numbers = [
+        _needed_number(problems, contrast.problems),
+        _needed_number(samples, contrast.samples),
+        None if not 1 < contrast.seeds < math.inf else round(seeds * contrast.seeds),
+    ]
     return [
         first.model,
         str(first.staleness),
@@ -158,7 +180,7 @@ def _line(results: Results, contrast: Contrast) -> list[Cell]:
         results.study.models[first.model].label,
         str(first.staleness),
         f"{labels.method(results.study, second)} − {labels.method(results.study, first)}",
-        Number(contrast.difference, partial=first.is_partial(MACRO) or second.is_partial(MACRO)),
+        Number(contrast.difference, digits=_digits(contrast.difference), partial=partial),
         Number(contrast.low),
         Number(contrast.high),
         f"[{low}, {high}]",
@@ -188,7 +210,12 @@ def _needed_number(now: int | None, factor: float) -> int | None:
 
 
 def _points(share: float) -> str:
-    return number(100 * share, digits=1, sign=True)
+    return number(100 * share, digits=_digits(share), sign=True)
+
+
+def _digits(share: float) -> int:
+    """Return the digits after the point: as many, up to three, as show the side of zero."""
+    return next((d for d in (1, 2, 3) if round(abs(100 * share), d) > 0), 1)
 
 
 def factor(value: float, count: int | None = None) -> str:
@@ -219,11 +246,14 @@ def _is_shown(results: Results, contrast: Contrast, rows: Sequence[Row]) -> bool
 
 
 def _text(found: Sequence[Contrast], shown: Sequence[object]) -> str:
-    partial = any(row.is_partial(MACRO) for contrast in found for row in contrast[:2])
-    about = TEXT + PARTIAL_TEXT if partial else TEXT
     if len(found) == len(shown):
-        return about
+        return TEXT
     return (
-        f"{about} Here are {len(shown)} of {len(found)} pairs, those with the best method or the "
+        f"{TEXT} Here are {len(shown)} of {len(found)} pairs, those with the best method or the "
         "reference; the CSV file of contrasts has all of them."
     )
+
+
+def _notes(found: Sequence[Contrast]) -> list[str]:
+    partial = any(row.is_partial(MACRO) for contrast in found for row in contrast[:2])
+    return [VERDICTS, NEEDED, *([PARTIAL_NOTE] if partial else [])]

@@ -13,19 +13,46 @@ sample is correct, its variance is the mean of p_first (1 - p_first) / K + p_sec
 
 for one benchmark, and in the macro average of J benchmarks each benchmark's parts count 1 / J^2.
 More problems divide all but the seeds' part, more seeds all but the problems' part, and more
-samples only the noise: with infinitely many of one kind the rest remains. A difference is resolved
-where it exceeds z standard errors. With f times as many of a kind, whose part of the variance v is
-v_kind, it is resolved where
+samples only the noise: with infinitely many of one kind the rest remains.
 
-    |difference| > z sqrt(v - v_kind + v_kind / f),   that is
-    f > v_kind / ((difference / z)^2 - (v - v_kind)),
+Three mean squares of a two-way layout with random effects (Searle, Casella and McCulloch, Variance
+Components, 1992, Ch. 4), each scaled to the mean difference, estimate these parts:
 
-and with no f at all where the remaining variance v - v_kind alone is too large.
+    problems   var(problem) / P + both, with P - 1 degrees of freedom
+    seeds      var(seed) / S + both,    with S - 1
+    both       (var(interaction) + var(noise)) / (P S), with (P - 1) (S - 1)
 
-The parts are estimated without bias by the mean squares of a two-way layout with random effects
-(Searle, Casella and McCulloch, Variance Components, 1992, Ch. 4) and by c (K - c) / (K (K - 1))
-for p (1 - p) of c correct samples. For problems and samples with one seed this is the
-decomposition of Miller, Adding Error Bars to Evals (2024).
+and c (K - c) / (K (K - 1)) for p (1 - p) of c correct samples estimates the noise in it. For
+problems and samples with one seed this is the decomposition of Miller, Adding Error Bars to Evals
+(2024).
+
+A difference d is resolved where
+
+    d^2 > z^2 problems                               other problems would not change its sign
+    d^2 > z^2 (problems - both) + t^2 seeds          nor would other problems and seeds together
+
+with z = 1.96, the quantile of the normal distribution for 95 %, and t that of Student's t with
+S - 1 degrees of freedom: 12.7 with two seeds, 4.30 with three, 2.78 with five. The seeds' spread is
+known from as few numbers as there are seeds, so that it must count by its own quantile; problems
+are many. Such a sum of t_i^2 v_i covers a mean at least as often as its level says, whatever the
+true variances are (Banerjee, Sankhya 22, 1960, 357-358). `both` is part of the seeds' mean square,
+which has few degrees of freedom, and therefore belongs to the second term.
+
+Simulated, the share in percent of differences that are none and yet resolved and of one sign at
+every seed (normal parts, 60 problems, 40,000 repetitions each; the seeds' share of the variance of
+the mean difference is 0, 1/2 or 1, and all of the rest is the problems' or all is noise):
+
+    seeds' share            0      0     1/2    1/2     1
+    the rest is       problems  noise  problems  noise
+    2 seeds               5.2    0.7     1.5    1.9    4.9
+    3 seeds               5.3    1.2     2.6    2.8    5.0
+    5 seeds               5.4    1.8     3.4    3.1    4.3
+
+With z in place of t, seeds that are all of the variance make it 30 % with two, 19 % with three. The
+price is power where seeds matter. If they are all of the variance, and the difference has the
+standard deviation s over seeds, four of five repetitions resolve a true difference of 12 s with two
+seeds, of 3.3 s with three, of 1.9 s with five. Up to four seeds a resolved difference has one sign
+at all of them; a rule that asks for it of more takes away power.
 """
 
 from collections.abc import Sequence
@@ -34,26 +61,31 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+# More seeds than these are as good as never enough.
+MANY = 10**6
+
 
 class Variance(NamedTuple):
-    """Variance of a mean difference, and the parts of it that more of a kind divides.
+    """Estimates of the parts of the variance of a mean difference, which overlap.
 
-    The parts overlap: the noise of samples belongs to all three. NaN is what the data do not tell:
-    seeds with one seed, samples with one sample of a problem. With one seed the total is that for
-    these two checkpoints alone, as it is for the cluster bootstrap.
+    problems: what more problems divide, with one seed all that there is. seeds: what more seeds
+    divide, and NaN with one. both: the part that belongs to both, 0 with one seed. samples: the
+    part of it that more samples divide, and NaN with one sample of a problem. number_of_seeds: S.
     """
 
-    total: float
     problems: float
     samples: float
     seeds: float
+    both: float
+    number_of_seeds: int
 
 
 class Needed(NamedTuple):
     """How many times as many of a kind, the others as they are, would resolve a difference.
 
     At most 1: it is resolved already, and that share of them would do. inf: no number of this
-    kind is enough, since the variance that it leaves is too large by itself. NaN: not known.
+    kind is enough, since the variance that it leaves is too large by itself. NaN: not known. That
+    of the seeds stands for a whole number of them, the least that is enough.
     """
 
     problems: float
@@ -90,37 +122,62 @@ def difference_variance(first: Sequence[Counts], second: Sequence[Counts]) -> Va
         problems += weight * of_mean.var(ddof=1) / of_mean.size
         samples += weight * noise_SP.mean() / noise_SP.size
     if seeds == 1:
-        return Variance(problems, problems, _at_most(samples, problems), np.nan)
+        return Variance(problems, _at_most(samples, problems), np.nan, 0.0, 1)
     macro_S = np.mean([difference_SP.mean(axis=1) for difference_SP, _ in pairs], axis=0)
     both = weight * sum(_interaction(difference_SP) for difference_SP, _ in pairs)
-    # An estimate of the part of problems or seeds alone that is negative is 0.
-    problems, by_seeds = max(problems, both), max(macro_S.var(ddof=1) / seeds, both)
-    return Variance(problems + by_seeds - both, problems, _at_most(samples, both), by_seeds)
+    # The part of problems alone is not negative.
+    problems, by_seeds = max(problems, both), macro_S.var(ddof=1) / seeds
+    return Variance(problems, _at_most(samples, both), by_seeds, both, seeds)
 
 
-def needed(difference: float, variance: Variance, z: float = 1.96) -> Needed:
+def needed(difference: float, variance: Variance, level: float = 0.95) -> Needed:
     """Return how many times as many problems, samples or seeds would resolve a difference.
 
-    It is resolved where it exceeds z standard errors, if it stays as large as it is. With just
-    that many, a repetition resolves a true difference of this size in half of the cases; for 4 of
-    5, add 0.84 to z.
+    They would if it stays as large as it is. With just that many, a repetition resolves a true
+    difference of this size in about half of the cases.
 
     Args:
         difference: as observed, or one that matters.
         variance: of the difference.
-        z: 1.96 for an interval of 95 %.
+        level: 0.95 for 1.96; about 5 % of the differences that are none, or fewer, are resolved.
 
     Raises:
-        ValueError: z is not positive.
+        ValueError: level is not between 0 and 1.
     """
-    if not z > 0:
-        raise ValueError(f"z must be positive, not {z}")
-    enough = (difference / z) ** 2
-    return Needed(*(_factor(part, enough - (variance.total - part)) for part in variance[1:]))
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, not {level}")
+    problems, samples, seeds, both, number = variance
+    z2 = _quantile(level) ** 2
+    alone = z2 * (problems - both)
+    # Of each rule: what problems divide, what samples divide, and the whole.
+    rules = [(z2 * problems, z2 * samples, z2 * problems)]
+    if number > 1:
+        t2 = _quantile(level, number - 1) ** 2
+        rules.append((alone + t2 * min(both, seeds), t2 * min(samples, seeds), alone + t2 * seeds))
+    square = difference**2
+    return Needed(
+        max(_factor(part, square - (whole - part)) for part, _, whole in rules),
+        max(_factor(part, square - (whole - part)) for _, part, whole in rules),
+        _seeds(square - alone, variance, level) / number if number > 1 else np.nan,
+    )
+
+
+def _quantile(level: float, freedom: int | None = None) -> float:
+    """Return the two-sided quantile of Student's t, or of the normal distribution.
+
+    Args:
+        level: 0.95 for 1.96.
+        freedom: degrees of freedom; None for the normal distribution.
+    """
+    # Imported here: it takes 0.3 s, and Snakemake reads this file at every start.
+    from scipy.special import ndtri, stdtrit
+
+    upper = (1 + level) / 2
+    return float(ndtri(upper) if freedom is None else stdtrit(freedom, upper))
 
 
 def smallest_number(now: int, factor: float) -> int | None:
-    """Return the least number of problems, samples or seeds that is enough, from that of now.
+    """Return the least number of problems or samples that is enough, from that of now.
 
     None where no number is, or where it is not known. At least 1.
     """
@@ -129,9 +186,21 @@ def smallest_number(now: int, factor: float) -> int | None:
     return max(1, int(np.floor(now * factor)) + 1)  # more than, not as much as
 
 
+def _seeds(room: float, variance: Variance, level: float) -> float:
+    """Return the least number of seeds whose part fits into the room; inf where none is."""
+    of_one, both = (part * variance.number_of_seeds for part in (variance.seeds, variance.both))
+    z2 = _quantile(level) ** 2
+    largest = z2 * max(of_one, both)
+    if room <= largest / MANY:
+        return np.inf
+    # Student's quantile is the larger one: no smaller number is enough.
+    number = max(2, int(largest / room))
+    while max(_quantile(level, number - 1) ** 2 * of_one, z2 * both) / number >= room:
+        number += 1
+    return number
+
+
 def _factor(part: float, room: float) -> float:
-    if np.isnan(part):
-        return np.nan
     if room <= 0:
         return np.inf
     return part / room

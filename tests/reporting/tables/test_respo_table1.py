@@ -66,7 +66,7 @@ def test_markdown(full):
     # GRPO is the reference and the best; the third pair is in the file of all alone.
     assert "Here are 2 of 3 pairs" in text
     pairs = csv.DictReader(io.StringIO(render(full.results)["contrasts.csv"]))
-    assert [(row["first"], row["second"], row["difference"]) for row in pairs] == [
+    assert [(row["first"], row["second"], row["second_minus_first"]) for row in pairs] == [
         ("grpo", "gspo", "-0.25"), ("grpo", "respo", "-0.75"), ("gspo", "respo", "-0.5"),
     ]  # fmt: skip
     assert "Incomplete" not in text
