@@ -173,6 +173,31 @@ def test_one_large_file(run: Run) -> None:
         "    if not os.fork(): break\n"
         "x = b'1' * (100 << 20)\n"
         "time.sleep(5)",
+        # The first thread, by which the kernel answers for a process, ends before the others.
+        "import ctypes, os, threading, time\n"
+        "threading.stack_size(1 << 20)\n"
+        "def fill():\n"
+        "    time.sleep(0.2)\n"
+        "    x = b'1' * (150 << 20)\n"
+        "    time.sleep(5)\n"
+        "for _ in range(5):\n"
+        "    if not os.fork():\n"
+        "        threading.Thread(target=fill).start()\n"
+        "        ctypes.CDLL(None).syscall(60 if os.uname().machine == 'x86_64' else 93, 0)\n"
+        "time.sleep(5)",
+        # The output is read away, on which the first process of the sandbox must not wait.
+        "import os, time\n"
+        "for _ in range(3):\n"
+        "    if not os.fork():\n"
+        "        output = os.open('/proc/self/fd/1', os.O_RDONLY)\n"
+        "        while True: os.read(output, 1000)\n"
+        "for _ in range(1000):\n"
+        "    os.write(1, b'x')\n"
+        "    time.sleep(0.001)\n"
+        "for _ in range(7):\n"
+        "    if not os.fork(): break\n"
+        "x = b'1' * (100 << 20)\n"
+        "time.sleep(5)",
     ],
 )
 def test_memory(run: Run, program: str) -> None:
@@ -207,14 +232,57 @@ def test_files_that_stay_end_the_sandbox(run: Run) -> None:
 
 
 def test_memory_that_counts_for_no_process(run: Run) -> None:
+    """Shared memory of no file, pages in a pipe, pages of the host's store, and swapped ones."""
+    calls = "ctypes.CDLL(None).syscall"
+    intel = "os.uname().machine == 'x86_64'"
     [reply] = run(
-        attempts(
+        "import mmap\n"
+        + attempts(
             "os.memfd_create('x')",
             "assert ctypes.CDLL(None).shmget(0, 1 << 20, 0o1600) != -1",
             "open('/dev/shm/x', 'w')",
+            "open('/dev/zero')",
+            "mmap.mmap(-1, 1 << 20)",
+            "mmap.mmap(-1, 1 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000)",
+            "mmap.mmap(-1, 1 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).madvise(21)",
+            f"assert {calls}(278 if {intel} else 75, 1, 0, 0, 0) != -1  # vmsplice",
+            # What remains: private memory, and files to be read.
+            "mmap.mmap(-1, 1 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).madvise(4)",
+            "mmap.mmap(os.open('/usr/bin/env', 0), 0, access=mmap.ACCESS_READ)",
         )
     )
-    assert reply.output.split() == ["PermissionError", "AssertionError", "FileNotFoundError"]
+    assert reply.output.split() == [
+        *["PermissionError", "AssertionError"],
+        *["FileNotFoundError"] * 2,
+        *["PermissionError"] * 3,
+        *["AssertionError", "done", "done"],
+    ]
+
+
+def test_core_dumps(run: Run) -> None:
+    """A program of the host's that takes them is started unless the limit is 1 byte."""
+    [reply] = run(
+        "limits = dict(line.rsplit(None, 3)[:2] for line in open('/proc/self/limits'))\n"
+        "print(limits['Max core file size'])\n"
+        + attempts(
+            "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))",
+            "assert ctypes.CDLL(None).syscall("
+            "*{'x86_64': (160,), 'aarch64': (164,)}[os.uname().machine], 4, (ctypes.c_long * 2)())"
+            " != -1",
+        )
+    )
+    assert reply.output.split() == ["1", "ValueError", "AssertionError"]
+
+
+def test_what_all_processes_of_a_user_share(run: Run) -> None:
+    """Watches of files, which the host counts by user; and the log of the host's kernel."""
+    [reply] = run(
+        attempts(
+            "assert ctypes.CDLL(None).inotify_init1(0) != -1",
+            "assert ctypes.CDLL(None).klogctl(3, ctypes.create_string_buffer(99), 99) != -1",
+        )
+    )
+    assert reply.output.split() == ["AssertionError"] * 2
 
 
 def test_new_namespaces(run: Run) -> None:

@@ -223,13 +223,30 @@ def test_a_sandbox_that_does_not_start_is_no_verdict(monkeypatch: pytest.MonkeyP
         CodePool(1).check([(ADD, fenced("print(3)"))])
 
 
-def test_a_sandbox_that_was_killed_while_it_started_gets_another_chance(
-    kind: Kind, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("first", ["kill -9 $$", "echo ready; read program; kill -9 $$"])
+def test_a_sandbox_that_was_killed_gets_another_chance(
+    kind: Kind, first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    killed = [["/bin/sh", "-c", "kill -9 $$"]]
+    """While it starts, and while it runs the program."""
+    killed = [["/bin/sh", "-c", first]]
     once = Kind("killed once", lambda: killed.pop() if killed else kind.command())
     monkeypatch.setattr(pool_module, "find_sandbox", lambda: once)
     assert CodePool(1).check([(ADD, fenced(CASES[0][1]))])[0].correct
+
+
+@pytest.mark.parametrize(
+    "reply", ["\\377 1\\n1", "ok", "ok x\\n", "ok -1\\n", "ok 99999999\\n", "  \\n"]
+)
+def test_a_sandbox_that_was_taken_over_gives_no_verdict(
+    reply: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever comes out of it instead of a status and an output, no test is passed."""
+    forger = Kind(
+        "forger", lambda: ["/bin/sh", "-c", f"echo ready; read program; printf '{reply}'"]
+    )
+    monkeypatch.setattr(pool_module, "find_sandbox", lambda: forger)
+    verdict = CodePool(1).check([(problem_of(("", "1")), fenced("print(1)"))])[0]
+    assert (verdict.correct, verdict.status) in [(False, "ok"), (False, "failed")]
 
 
 def test_time_is_processor_time(pool: CodePool) -> None:

@@ -13,7 +13,8 @@ UNPRIVILEGED = 65534  # the user and group of programs, if we are root: `nobody`
 
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _LIBRARIES = "/etc/ld.so.cache"
-_DEVICES = ("null", "zero", "full", "random", "urandom")
+# Not `zero`: what is mapped of it stays in memory when no process has it in use.
+_DEVICES = ("null", "full", "random", "urandom")
 _STREAMS = (("0", "stdin"), ("1", "stdout"), ("2", "stderr"))
 
 

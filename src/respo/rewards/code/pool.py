@@ -144,6 +144,8 @@ def judge(
 ) -> tuple[bool, str]:
     """Run a program on the tests of a problem up to the first that it fails.
 
+    If its sandbox ends before it, something outside may have ended that: it is run once more.
+
     Returns:
         Whether it passes all, and the status of the verdict.
 
@@ -159,12 +161,19 @@ def judge(
         seconds=seconds,
         processes=PROCESSES,
     )
+    correct, status = _run(kind, problem, task)
+    if status == "died":
+        correct, status = _run(kind, problem, task)
+    return correct, _STATUS.get(status, "ok")
+
+
+def _run(kind: Kind, problem: Problem, task: Task) -> tuple[bool, str]:
     same = same_value if problem.function else same_output
     with _start(kind, task) as sandbox:
         for case in problem.cases:
-            reply = sandbox.ask(case.input, _WALL_TIMES * seconds + _WALL_MORE)
+            reply = sandbox.ask(case.input, _WALL_TIMES * task.seconds + _WALL_MORE)
             if reply.status != "ok" or not same(case.output, reply.output):
-                return False, _STATUS.get(reply.status, "ok")
+                return False, reply.status
     return True, "ok"
 
 

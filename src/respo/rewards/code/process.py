@@ -74,7 +74,7 @@ class SandboxProcess:
         header, newline, output = reply.partition(b"\n")
         if not newline:
             return Reply("timeout" if self._overdue else "died", "")
-        return Reply(header.split()[0].decode(), output.decode(errors="replace"))
+        return Reply(header.split()[0].decode(errors="replace"), output.decode(errors="replace"))
 
     def close(self) -> None:
         """Kill all that is in the sandbox."""

@@ -19,7 +19,9 @@ def limit(memory: int, file: int, seconds: float, processes: int | None) -> None
         resource.RLIMIT_AS: memory,
         resource.RLIMIT_FSIZE: file,
         resource.RLIMIT_CPU: int(seconds) + 1,
-        resource.RLIMIT_CORE: 0,
+        # Too small for a file, and the one number with which the kernel starts no program of the
+        # host's that takes core dumps (core(5)); 0 would not do.
+        resource.RLIMIT_CORE: 1,
         resource.RLIMIT_MEMLOCK: 0,
         resource.RLIMIT_NOFILE: _FILES,
     }

@@ -16,6 +16,7 @@ import select
 import signal
 import sys
 import time
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from respo.rewards.code.inside.limits import limit
@@ -81,6 +82,7 @@ def run_test(task: Task, found: dict[str, Any], text: str, requests: int) -> tup
     if _SANDBOXED:
         _clear(_TEMPORARY)
     reader, writer = os.pipe()
+    os.set_blocking(reader, False)
     child = os.fork()
     if child == 0:
         _run(task, found, text, writer)
@@ -138,9 +140,10 @@ def _watch(child: int, reader: int, requests: int, task: Task) -> tuple[str, byt
         if requests in ready:  # nobody is there any more
             os._exit(0)
         if reader in ready:
-            chunk = os.read(reader, 1 << 16)
-            output += chunk
-            open_end = bool(chunk)
+            with suppress(BlockingIOError):  # a program can read its own output away
+                chunk = os.read(reader, 1 << 16)
+                output += chunk
+                open_end = bool(chunk)
         if len(output) > task.output:
             return "output", b""
         code = _reap(child)
@@ -152,7 +155,6 @@ def _watch(child: int, reader: int, requests: int, task: Task) -> tuple[str, byt
     if _ended_seconds() - before > task.seconds:
         return "timeout", b""
     if open_end:
-        os.set_blocking(reader, False)
         output += _rest(reader, task.output + 1)
     if len(output) > task.output:
         return "output", b""
@@ -208,18 +210,29 @@ def _excess(task: Task, before: float) -> str | None:
     for name in os.listdir("/proc"):
         if name.isdigit() and name != "1":
             try:
-                with open(f"/proc/{name}/statm", "rb") as file:
-                    pages += int(file.read().split()[1])
+                pages += _pages(f"/proc/{name}") or _pages_of_threads(name)
                 with open(f"/proc/{name}/stat", "rb") as file:
                     times = file.read().rpartition(b")")[2].split()[11:15]
                 seconds += sum(map(int, times)) / _TICKS
-            except (OSError, IndexError):  # it has just ended
+            except (OSError, IndexError, ValueError):  # it has just ended
                 pass
     if seconds > task.seconds:
         return "timeout"
     temporary = os.statvfs(_TEMPORARY)
     files = temporary.f_files - temporary.f_ffree
     return "memory" if pages * _PAGE > task.memory or files > _TEMPORARY_FILES else None
+
+
+def _pages(folder: str) -> int:
+    """Return what a process or thread has in use; nothing of one that has ended."""
+    with open(f"{folder}/statm", "rb") as file:
+        return int(file.read().split()[1])
+
+
+def _pages_of_threads(process: str) -> int:
+    """Return what a process has in use whose first thread has ended, though others may go on."""
+    folder = f"/proc/{process}/task"
+    return max(_pages(f"{folder}/{thread}") for thread in os.listdir(folder))
 
 
 def _ended_seconds() -> float:

@@ -2,23 +2,29 @@
 
 They make memory that counts for no process, look into other processes, open sockets (whose kinds
 are not all confined to a network namespace), make namespaces, take the processor from the process
-that watches over them, or are known for flaws of the kernel.
+that watches over them, use up what a user of the host has for all his processes, or are known for
+flaws of the kernel.
 """
 
 import ctypes
 import errno
 import os
+import resource
 
 from respo.rewards.code.inside.system import forbid_privileges, prctl
 
-# Numbers on x86_64 and on aarch64.
-_CALLS = {
+# Numbers on x86_64 and on aarch64; None: there is no such call.
+_CALLS: dict[str, tuple[int, int | None]] = {
     "shmget": (29, 194),
     "semget": (64, 190),
     "msgget": (68, 186),
     "mq_open": (240, 180),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
+    "vmsplice": (278, 75),
+    "splice": (275, 76),
+    "tee": (276, 77),
+    "process_madvise": (440, 440),
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
@@ -40,6 +46,11 @@ _CALLS = {
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
     "io_uring_setup": (425, 425),
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
+    "fanotify_init": (300, 262),
+    "syslog": (103, 116),
+    "modify_ldt": (154, None),
     "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119),
     "sched_setaffinity": (203, 122),
@@ -47,13 +58,30 @@ _CALLS = {
     "setpriority": (141, 140),
     "ioprio_set": (251, 30),
 }
-_PRLIMIT = (302, 261)  # what `setrlimit` of the C library calls, with process 0 for itself
-_CLONE, _CLONE3 = (56, 220), (435, 435)
+_CLONE3 = 435
+
+_LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+_ALL_BITS = 0xFFFFFFFF
+# Of some calls what an argument says: the numbers, which argument, the bits of it that matter, and
+# how they are compared with what.
+_ARGUMENTS: tuple[tuple[tuple[int, int], int, int, int, int], ...] = (
+    # clone: a new namespace.
+    ((56, 220), 0, _ALL_BITS, _ANY_BIT, 0x7E020080),
+    # prlimit, which `setrlimit` of the C library calls with process 0 for itself: another process.
+    ((302, 261), 0, _ALL_BITS, _ANY_BIT, _ALL_BITS),
+    # prlimit, setrlimit: core dumps, see `limits`.
+    ((302, 261), 1, _ALL_BITS, _EQUAL, resource.RLIMIT_CORE),
+    ((160, 164), 0, _ALL_BITS, _EQUAL, resource.RLIMIT_CORE),
+    # mmap: memory that is shared and of no file, which stays when no process has it in use; huge
+    # pages, which the host has set aside.
+    ((9, 222), 3, 0x21, _EQUAL, 0x21),
+    ((9, 222), 3, _ALL_BITS, _ANY_BIT, 0x40000),
+    # madvise: memory to be swapped out.
+    ((28, 233), 2, _ALL_BITS, _EQUAL, 21),
+)
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column, audit number
 _X32 = 0x40000000  # a second set of numbers on x86_64
-_NEW_NAMESPACES = 0x7E020080
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in what a filter is given
 
@@ -85,22 +113,20 @@ def refuse_calls() -> None:
         (_LOAD, 0, 0, _NUMBER),
         *_refuse(_AT_LEAST, _X32, errno.EPERM),
         # Its flags are out of a filter's sight; told that there is none, libraries take `clone`.
-        *_refuse(_EQUAL, _CLONE3[column], errno.ENOSYS),
+        *_refuse(_EQUAL, _CLONE3, errno.ENOSYS),
     ]
     for numbers in _CALLS.values():
-        lines += _refuse(_EQUAL, numbers[column], errno.EPERM)
-    lines += [
-        (_EQUAL, 0, 4, _PRLIMIT[column]),
-        (_LOAD, 0, 0, _FIRST_ARGUMENT),
-        (_EQUAL, 1, 0, 0),
-        (_RETURN, 0, 0, _REFUSE | errno.EPERM),
-        (_RETURN, 0, 0, _ALLOW),
-        (_EQUAL, 1, 0, _CLONE[column]),
-        (_RETURN, 0, 0, _ALLOW),
-        (_LOAD, 0, 0, _FIRST_ARGUMENT),
-        *_refuse(_ANY_BIT, _NEW_NAMESPACES, errno.EPERM),
-        (_RETURN, 0, 0, _ALLOW),
-    ]
+        if (number := numbers[column]) is not None:
+            lines += _refuse(_EQUAL, number, errno.EPERM)
+    for call, argument, bits, test, operand in _ARGUMENTS:
+        lines += [
+            (_EQUAL, 0, 5, call[column]),
+            (_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * argument),  # its lower half
+            (_AND, 0, 0, bits),
+            *_refuse(test, operand, errno.EPERM),
+            (_LOAD, 0, 0, _NUMBER),
+        ]
+    lines.append((_RETURN, 0, 0, _ALLOW))
     instructions = (_Instruction * len(lines))(*(_Instruction(*line) for line in lines))
     program = _Filter(len(lines), instructions)
     forbid_privileges()  # or the kernel takes no filter
