@@ -145,10 +145,10 @@ def test_seeds_that_agree_resolve_what_the_problems_resolve(folder):
     made = folder(seeds=[1, 2], benchmarks=["easy"])
     for seed in (1, 2):
         made.cell("easy", [0, 0], "grpo", seed=seed)
-        made.cell("easy", [seed, seed], "respo", seed=seed)
+        made.cell("easy", [2, 2], "respo", seed=seed)
     (contrast,) = contrasts(pool(made.results))
-    assert contrast.by_seed == (0.5, 1.0)
-    assert (contrast.low, contrast.high, contrast.verdict) == (0.75, 0.75, "resolved")
+    assert contrast.by_seed == (1.0, 1.0)
+    assert (contrast.low, contrast.high, contrast.verdict) == (1.0, 1.0, "resolved")
 
 
 def test_seeds_that_disagree_resolve_nothing(folder):
@@ -172,3 +172,17 @@ def test_macro_replicates_are_those_of_the_error(folder):
     assert row.estimates[MACRO].error == pytest.approx(
         np.std(row.bootstrap.macro_replicates_R), rel=1e-3
     )
+
+
+def test_of_pass_at_k_the_estimate_is_compared(folder):
+    made = folder(seeds=[1, 2], benchmarks=["easy"])
+    for seed, correct in ((1, [2, 1, 0]), (2, [0, 0, 1])):
+        made.cell("easy", correct, "grpo", seed=seed, ids=["c", "a", "b"])
+    one, both = (pool(made.results, tries={"easy": k})[0] for k in (1, 2))
+    # In the order of the names a, b, c; of two samples one correct one is enough.
+    correct_SP, samples_SP = one.counts("easy", [1, 2])
+    assert correct_SP.tolist() == [[1, 0, 2], [0, 1, 0]]
+    assert samples_SP.tolist() == [[2, 2, 2], [2, 2, 2]]
+    correct_SP, samples_SP = both.counts("easy", [1, 2])
+    assert correct_SP.tolist() == [[1, 0, 1], [0, 1, 0]]
+    assert samples_SP.tolist() == [[1, 1, 1], [1, 1, 1]]

@@ -29,7 +29,8 @@ class Row:
 
     runs: one per seed that the study names. cells: those that exist. estimates: by benchmark, and
     `MACRO` if all benchmarks have the same seeds; then also bootstrap, paired with that of every
-    other row that has one. macro_by_seed: macro average of each seed with all benchmarks.
+    other row that has one. macro_by_seed: macro average of each seed with all benchmarks. tries: k
+    of pass@k by benchmark, 1 for those that it leaves out.
     """
 
     model: str
@@ -40,6 +41,7 @@ class Row:
     estimates: dict[str, Estimate]
     bootstrap: Bootstrap | None
     macro_by_seed: dict[int, float]
+    tries: Mapping[str, int]
 
     @property
     def complete_seeds(self) -> int:
@@ -83,9 +85,14 @@ class Row:
     def counts(self, benchmark: str, seeds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """Return correct samples and samples of a benchmark's problems, shape (seeds, problems).
 
-        The order of the problems is that of their names.
+        The order of the problems is that of their names. Of pass@k, whose noise is not known, the
+        estimate counts as one sample.
         """
         by_seed = {run.seed: cell for (run, b), cell in self.cells.items() if b == benchmark}
+        if (k := self.tries.get(benchmark, 1)) > 1:
+            solved = [sorted(by_seed[seed].solved(k).items()) for seed in seeds]
+            solved_SP = np.array([[share for _, share in problems] for problems in solved])
+            return solved_SP, np.ones(solved_SP.shape)
         of_seed = [sorted(by_seed[seed].problems, key=lambda p: p.id) for seed in seeds]
         correct_SP = np.array([[p.correct for p in problems] for problems in of_seed])
         return correct_SP, np.array([[p.samples for p in problems] for problems in of_seed])
@@ -215,6 +222,7 @@ def _row(
             )
             for run in complete
         },
+        tries=tries,
     )
 
 

@@ -25,23 +25,47 @@ def test_gains_over_the_reference(folder):
     assert head[3:] == [
         "Macro average avg@2",
         "Gain, avg@2",
+        "Gain, seed sd",
+        "Verdict",
         "Macro average pass@2",
         "Gain, pass@2",
+        "Gain, seed sd",
+        "Verdict",
     ]
     # Each problem gains 1/2, so the gain has no error; of pass@2 the second problem alone gains 1,
     # on each of two independent benchmarks: (1/4 / 2 / 2)^(1/2) = 1/4.
     assert grpo[3].startswith("25.0 ± ")
-    assert (grpo[4], grpo[6]) == ("", "")
+    assert (grpo[4:7], grpo[8:]) == ([""] * 3, [""] * 3)
     assert respo[3].startswith("**75.0** ± ")
     assert respo[4] == "+50.0 ± 0.0"
-    assert respo[5] == "**100.0** ± 0.0"
-    assert respo[6].startswith("+50.0 ± 2")
+    assert respo[7] == "**100.0** ± 0.0"
+    assert respo[8].startswith("+50.0 ± 2")
+    # One seed has no spread. avg@2: all problems gain. pass@2: one of two, in many replicates none.
+    assert respo[5:7] == ["", "one seed"]
+    assert respo[9:] == ["", "not resolved"]
     # A model as it comes is compared with nothing.
-    assert (baseline[2], baseline[4], baseline[6]) == ("as it comes", "", "")
+    assert (baseline[2], baseline[4:7], baseline[8:]) == ("as it comes", [""] * 3, [""] * 3)
     row = list(csv.DictReader(io.StringIO(files["csv"])))[2]
     assert row["macro_avg_at_2_gain"] == "0.5"
     assert float(row["macro_pass_at_2_gain_standard_error"]) == pytest.approx(0.25, rel=0.03)
     assert "Gain: in points, over GRPO of the same model and N" in files["md"]
+
+
+def test_gains_have_a_spread_over_seeds_and_a_verdict(folder):
+    made = folder(seeds=[1, 2], benchmarks=["easy"])
+    for seed, correct in ((1, [2, 2]), (2, [1, 1])):
+        made.cell("easy", [0, 0], "grpo", seed=seed)
+        made.cell("easy", correct, "respo", seed=seed)
+    files = table.make("maspo/table2", made.results)
+    _, _, respo = shown(files["md"])
+    # avg@2 gains 1 and 1/2: mean 3/4, deviation 1/4, standard error over two seeds 1/4, and 3 is
+    # less than Student's t of 12.7. pass@2 gains 1 at both.
+    assert respo[4:7] == ["+75.0 ± 0.0", "25.0", "more seeds"]
+    assert respo[8:] == ["+100.0 ± 0.0", "0.0", "resolved"]
+    row = list(csv.DictReader(io.StringIO(files["csv"])))[1]
+    assert row["macro_avg_at_2_gain_seed_sd"] == "0.25"
+    assert row["macro_pass_at_2_gain_verdict"] == "resolved"
+    assert "Verdict on the gain before it, as in respo/table1. Resolved: (1) " in files["md"]
 
 
 def test_gains_that_are_not_known(folder):

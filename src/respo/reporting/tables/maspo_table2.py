@@ -1,17 +1,18 @@
 """Averages by model, and what each method gains. MASPO, Table 2.
 
 Departure from the paper: all methods of the study are shown, each with the standard error of its
-gain, from replicates that are paired by problem.
+gain, from replicates that are paired by problem, its spread over seeds, and whether it is resolved.
 """
 
 from respo.config import Run
 from respo.config.study import ResolvedStudy
-from respo.reporting import selection
+from respo.reporting import contrasts, selection
 from respo.reporting.grid import LEAD, Grid, Part, lead, number, ours, samples
-from respo.reporting.layout import Block, Cell, Column, Number, Table
+from respo.reporting.layout import Block, Cell, Column, Number, Table, percent, text
 from respo.reporting.notes import missing
 from respo.reporting.results import Results
 from respo.reporting.rows import MACRO, Row, blocks
+from respo.statistics import across_seeds
 
 PRINTED = ("table2",)
 SECTIONS = ()
@@ -52,6 +53,8 @@ def make(results: Results) -> Table:
         columns += [
             column,
             Column(gain, head, scale=100.0, sign=True, error=f"{gain}_standard_error"),
+            percent(f"{gain}_seed_sd", "Gain, seed sd"),
+            text(f"{gain}_verdict", "Verdict"),
         ]
     lines = {
         (row.model, row.staleness, row.method): [
@@ -67,25 +70,33 @@ def make(results: Results) -> Table:
     reference = selection.reference(study)
     gain = (
         f"Gain: in points, over {study.methods[reference].label} of the same model and N, with the "
-        "standard error of the difference from the same replicates, paired by problem."
+        "standard error of the difference from the same replicates, paired by problem, and the "
+        "population standard deviation (ddof 0) over the seeds that both have."
     )
-    notes = [*GRID.about(results, pools), gain, *missing(results, GRID.id, inputs(study))]
+    verdict = f"Verdict on the gain before it, as in respo/table1. {contrasts.VERDICTS}"
+    notes = [*GRID.about(results, pools), gain, verdict, *missing(results, GRID.id, inputs(study))]
     return Table(GRID.title, columns, table_blocks, notes, ours=ours(parts))
 
 
 def _cells(study: ResolvedStudy, rows: list[Row], index: int) -> list[Cell]:
-    """Return the average of a row and its gain."""
+    """Return the average of a row, its gain, the spread of this over seeds, and the verdict."""
     row, name = rows[index], selection.reference(study)
     found = number(row, MACRO)
     if row.method == name or row.runs[0].is_baseline:
-        return [found, ""]
+        return [found, "", "", ""]
     place = (row.model, row.staleness, name)
     first = next((r for r in rows if (r.model, r.staleness, r.method) == place), None)
     if first is None:
-        return [found, ""]
+        return [found, "", "", ""]
     if first.bootstrap is None or row.bootstrap is None:
-        return [found, None]
+        return [found, None, "", ""]
     difference_R = row.bootstrap.macro_replicates_R - first.bootstrap.macro_replicates_R
-    gain = row.bootstrap.macro - first.bootstrap.macro
+    contrast = contrasts.compare(first, row)
     partial = row.is_partial(MACRO) or first.is_partial(MACRO)
-    return [found, Number(gain, float(difference_R.std(ddof=1)), partial=partial)]
+    by_seed = contrast.by_seed
+    return [
+        found,
+        Number(contrast.difference, float(difference_R.std(ddof=1)), partial=partial),
+        Number(across_seeds(by_seed)[1]) if len(by_seed) > 1 else "",
+        contrast.verdict,
+    ]
