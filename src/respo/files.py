@@ -38,28 +38,39 @@ BATCH_ROWS = 64  # held at a time by those who need not hold a whole file
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary sibling of ``path`` to write to; rename it to ``path`` if all went well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    with suppress(OSError):  # a file system without locks
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    temporary = Path(name)
+    """Give a temporary sibling of ``path`` to write to; rename it to ``path`` if all went well.
+
+    Raises:
+        OSError: it cannot be written; ``filename`` is the file that the user knows.
+    """
+    with _named(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        temporary = Path(name)
+        try:
+            yield temporary
+            with temporary.open("rb+") as written:
+                os.fsync(written.fileno())
+            # mkstemp creates private files; results are as readable as the umask allows.
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            os.close(handle)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Name a file in errors: not a temporary one, and a write to a full disk names none at all."""
     try:
-        yield temporary
-        with temporary.open("rb+") as written:
-            os.fsync(written.fileno())
-        # mkstemp creates private files; results are as readable as the umask allows.
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
+        yield
     except OSError as error:
-        # Say the file that the user knows, not the temporary one.
         error.filename = str(path)
         raise
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        os.close(handle)
 
 
 def _sweep(path: Path) -> None:
@@ -74,13 +85,10 @@ def _sweep(path: Path) -> None:
 
 def check_writable(folder: Path) -> None:
     """Raise an OSError, naming the folder, if files cannot be written there; make it if need be."""
-    try:
+    with _named(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        error.filename = str(folder)
-        raise
 
 
 @functools.cache

@@ -4,6 +4,7 @@ import math
 import textwrap
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -208,8 +209,11 @@ def save(figure: Figure, stem: Path, made_from: str) -> list[Path]:
 def write(figure: Figure, path: Path, source: str, dpi: int = 180) -> None:
     """Write a figure in one of `FORMATS`, chosen by the suffix, with its source, without dates."""
     suffix = path.suffix[1:]
+    # In memory first: on a full disk, matplotlib ends with an error of its own.
+    buffer = BytesIO()
+    figure.savefig(buffer, format=suffix, dpi=dpi, metadata=_metadata(suffix, source))
     with atomic_path(path) as temporary:
-        figure.savefig(temporary, format=suffix, dpi=dpi, metadata=_metadata(suffix, source))
+        temporary.write_bytes(buffer.getvalue())
 
 
 def _metadata(suffix: str, source: str) -> dict[str, Any]:

@@ -50,8 +50,8 @@ def exclusive(
             on_stale(left)
         try:
             file.truncate(0)
-            file.write(f"{this_process()}\n")
-            file.flush()
+            # At once: what stays in a buffer of Python would fail again, unnamed, when it closes.
+            os.write(file.fileno(), f"{this_process()}\n".encode())
         except OSError as error:
             error.filename = str(path)
             raise

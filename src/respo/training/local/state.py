@@ -72,10 +72,15 @@ def _save(folder: Path, update: int, identity: dict[str, str], state: State) -> 
     # Views into wider tensors are refused by safetensors.
     tensors = {name: tensor.contiguous() for name, tensor in state.tensors.items()}
     data = safetensors.torch.save(tensors)
-    (temporary / "tensors.safetensors").write_bytes(data)
     content = {"update": update, "identity": identity, "values": state.values}
     text = json.dumps({**content, "sha256": _hash(data, content)})
-    (temporary / "state.json").write_text(text, encoding="utf-8")
+    try:
+        (temporary / "tensors.safetensors").write_bytes(data)
+        (temporary / "state.json").write_text(text, encoding="utf-8")
+    except OSError:
+        # On a full disk it would be in the way of those who free space.
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
     final = folder / str(update)
     if final.exists():
         shutil.rmtree(final)
