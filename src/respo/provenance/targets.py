@@ -1,0 +1,54 @@
+"""The commands that make what lies in a results folder, as the rules of the workflow know it."""
+
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """What stands around a target.
+
+    Attributes:
+        before: a target below the study's folder.
+        after: it.
+        where: the folder in which to run it, empty for the one of this process, or any with the
+            project.
+    """
+
+    before: str
+    after: str
+    where: str
+
+
+def command(study_folder: Path, study: str) -> Command:
+    """Return the command around targets of a results folder.
+
+    Args:
+        study_folder: `results/STUDY`.
+        study: its name.
+    """
+    folder = study_folder.resolve()
+    root, parent = folder.parents[1], folder.parent.as_posix()
+    here = root == Path.cwd()
+    # Results that lie elsewhere than beside a Snakefile are known to the rules by their whole path.
+    if here or (root / "Snakefile").is_file():
+        parent = folder.parent.name
+    config = "" if parent == "results" else f" results={shlex.quote(parent)}"
+    return Command(
+        before=f"snakemake {shlex.quote(f'{parent}/{folder.name}')}/",
+        after=f" --config study={shlex.quote(study)}{config}",
+        where="" if here or parent == folder.parent.as_posix() else root.as_posix(),
+    )
+
+
+def remake(study_folder: Path, study: str, target: str) -> str:
+    """Return the command that makes a target anew, though it is there.
+
+    Args:
+        study_folder: `results/STUDY`.
+        study: its name.
+        target: below the study's folder.
+    """
+    before, after, where = command(study_folder, study)
+    words = f"snakemake --force {before.removeprefix('snakemake ')}{shlex.quote(target)}{after}"
+    return f"cd {shlex.quote(where)} && {words}" if where else words
