@@ -1,4 +1,5 @@
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 from respo.cli import UserError
 from respo.policy import forward, load_policy, policy_hash, save_policy, text_files
+from respo.weight_files import check_sums, read_sums
 
 IDS_BT = torch.arange(2, 20)[None]
 
@@ -32,6 +34,36 @@ def test_round_trip_bit_for_bit(policy, folder, tmp_path):
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
     files = {path.name: path.read_bytes() for path in folder.glob("*.json")}
     assert text_files(loaded) == files
+
+
+def test_a_list_of_hashes_finds_what_has_changed(folder):
+    # The list is that of coreutils, which checks it.
+    subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=True)
+    check_sums(folder, weights=True)
+    for name in read_sums(folder):
+        whole = (folder / name).read_bytes()
+        (folder / name).write_bytes(whole[:-2] + bytes([whole[-2] ^ 1]) + whole[-1:])
+        with pytest.raises(UserError, match=rf"{name}: was changed or damaged after"):
+            check_sums(folder, weights=True)
+        (folder / name).write_bytes(whole)
+    (folder / "model.safetensors").write_bytes(b"")
+    check_sums(folder)  # those who read the weights compare `policy_hash`
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(UserError, match=r"tokenizer\.json: no such file"):
+        check_sums(folder)
+
+
+@pytest.mark.parametrize("text", ["", "f" * 64, "F" * 64 + "  a", "f" * 64 + "  ../a", "\xff"])
+def test_a_damaged_list_of_hashes_is_named(folder, text):
+    (folder / "SHA256SUMS").write_text(text)
+    with pytest.raises(UserError, match="SHA256SUMS: is damaged"):
+        check_sums(folder)
+
+
+def test_a_folder_of_others_has_no_list_of_hashes(folder):
+    (folder / "SHA256SUMS").unlink()
+    (folder / "tokenizer.json").unlink()
+    check_sums(folder, weights=True)
 
 
 def test_weights_that_are_trained_are_saved(policy, folder):

@@ -30,7 +30,7 @@ from respo.config.schema import Checkpoint, PublishedConfig
 from respo.config.validate import validate
 from respo.config.yaml import read_yaml
 from respo.data.hub import fetch_model
-from respo.files import environment, read_json, write_json
+from respo.files import environment, read_json, write_record
 from respo.weight_files import INDEX, WEIGHTS, policy_hash, weight_files
 
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -185,7 +185,7 @@ def main() -> None:
     sha256 = policy_hash(folder, Hashing(weight_files(folder)))
     options.out.parent.mkdir(parents=True, exist_ok=True)
     link(options.out.with_name("weights"), folder)
-    write_json(
+    write_record(
         options.out,
         {
             "weights_sha256": sha256,

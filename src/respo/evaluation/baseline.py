@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from respo.cli import UserError, command
-from respo.files import environment, read_json, sha256_of, write_json
+from respo.files import environment, read_json, sha256_of, write_record
 
 
 @command
@@ -30,7 +30,7 @@ def main() -> None:
             f"{options.initial}: weights_sha256: is missing or no text; make the weights anew: "
             f"snakemake --forcerun {options.initial}"
         )
-    write_json(
+    write_record(
         options.out,
         {
             "update": 0,

@@ -25,7 +25,7 @@ from respo.evaluation.engines import Engine, Request, Response, Sampling
 from respo.evaluation.problems import HELD_OUT, encode, read_problems
 from respo.evaluation.trained import anew, checkpoint_hash, read_train
 from respo.files import environment, parquet_made_from, parquet_writer, sha256_of
-from respo.weight_files import policy_hash
+from respo.weight_files import check_sums, policy_hash
 
 PROGRESS_SECONDS = 5.0
 SCHEMA = pa.schema(
@@ -201,6 +201,10 @@ def _checked_hash(checkpoint: Path, train: Path | None, update: str | None) -> s
             f"{checkpoint}: the checkpoint is not the one that {train} names: it was changed or "
             f"damaged after training; {anew(train)}"
         )
+    try:
+        check_sums(checkpoint)
+    except UserError as error:
+        raise UserError(f"{error}; {anew(train)}") from None
     return found
 
 

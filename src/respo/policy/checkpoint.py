@@ -1,5 +1,6 @@
 """A policy as a folder in Hugging Face format."""
 
+import hashlib
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from respo.cli import UserError
 from respo.files import read_json
 from respo.policy.tokenizer import load_tokenizer
 from respo.policy.weights import Policy, expected_shapes
-from respo.weight_files import WEIGHTS, weight_files
+from respo.weight_files import SUMS, WEIGHTS, sums_text, weight_files
 
 EXPERT = re.compile(r"(.*\.mlp\.experts)\.(\d+)\.(gate|up|down)_proj\.weight")
 # What `network` takes for granted; a checkpoint that says otherwise is not read wrongly.
@@ -39,9 +40,13 @@ def save_policy(policy: Policy, folder: Path) -> None:
         OSError: it cannot be written; ``filename`` is the folder.
     """
     weights = safetensors.torch.save(split_experts(policy.weights), {"format": "pt"})
+    files = text_files(policy) | {WEIGHTS: weights}
     with atomic_folder(folder) as temporary:
-        for name, content in (text_files(policy) | {WEIGHTS: weights}).items():
+        for name, content in files.items():
             (temporary / name).write_bytes(content)
+        # Of what was to be written, not of what the disk made of it.
+        sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+        (temporary / SUMS).write_text(sums_text(sums), encoding="utf-8")
 
 
 def text_files(policy: Policy) -> dict[str, bytes]:

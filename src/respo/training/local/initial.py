@@ -6,6 +6,7 @@ from typing import Any
 from respo.cli import UserError
 from respo.files import read_json
 from respo.policy import Policy, load_policy, policy_hash
+from respo.weight_files import check_sums
 
 RECORD, WEIGHTS = "initial.json", "weights"
 
@@ -26,6 +27,7 @@ def load_initial(folder: Path, device: str) -> tuple[Policy, str]:
         sha256 = policy_hash(folder)
         if sha256 != read_record(record)["weights_sha256"]:
             raise UserError(f"the weights are not those that {RECORD} names")
+        check_sums(folder)
         return load_policy(folder, device), sha256
     except UserError as error:
         raise UserError(

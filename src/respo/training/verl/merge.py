@@ -26,12 +26,12 @@ import torch
 from respo.cli import UserError, command
 from respo.config import load_run_config
 from respo.config.schema import RunConfig, VerlPolicy
-from respo.files import read_json, write_json
+from respo.files import read_json, sha256_of, write_record
 from respo.policy.checkpoint import atomic_folder
 from respo.training.verl.check_weights import check_trained
 from respo.training.verl.options import Paths
 from respo.training.verl.states import state
-from respo.weight_files import INDEX, policy_hash, weight_files
+from respo.weight_files import INDEX, policy_hash, weight_files, write_sums
 
 # What of a checkpoint training does not change.
 UNCHANGED = (
@@ -75,8 +75,10 @@ def merge(run: Path, config: RunConfig, update: int, weights: Path) -> str:
             if (weights / name).is_file():
                 shutil.copyfile(weights / name, new / name)
         check_trained(new, weights, config.training.optimizer, update)
-        sha256 = policy_hash(new)
-    write_json(record(run, update), {"weights_sha256": sha256})
+        hashes = {path: sha256_of(path) for path in new.iterdir()}
+        sha256 = policy_hash(new, hashes.__getitem__)
+        write_sums(new, hashes.__getitem__)
+    write_record(record(run, update), {"weights_sha256": sha256})
     return sha256
 
 
