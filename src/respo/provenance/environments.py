@@ -44,7 +44,7 @@ def _of_start(start: Mapping[str, Any]) -> Environment:
 
 def of_scores(made_from: Mapping[str, Any]) -> dict[str, list[Environment]]:
     """Return the environments of generation and scoring that scores tell."""
-    generations = _mapping(made_from.get("generations"))
+    generations = mapping(made_from.get("generations"))
     return {
         "generation": of_generations(generations),
         "scoring": [_with_verifier(made_from)] if made_from.get("environment") else [],
@@ -55,26 +55,26 @@ def of_generations(made_from: Mapping[str, Any]) -> list[Environment]:
     """Return the environment of the last generation, and of earlier ones that were taken over."""
     device = {key: str(made_from[key]) for key in ("device", "engine") if made_from.get(key)}
     found = [made_from.get("environment"), *(made_from.get("earlier") or ())]
-    return [{**_mapping(one), **device} for one in found if one]
+    return [{**mapping(one), **device} for one in found if one]
 
 
 def of_cell(made_from: Mapping[str, Any]) -> dict[str, list[Environment]]:
     """Return the environments of a cell by step."""
     own = made_from.get("environment")
     return {
-        "training": list(_mapping(made_from.get("run")).get("environments") or []),
-        **of_scores(_mapping(made_from.get("scores"))),
-        "cell": [_mapping(own)] if own else [],
+        "training": list(mapping(made_from.get("run")).get("environments") or []),
+        **of_scores(mapping(made_from.get("scores"))),
+        "cell": [mapping(own)] if own else [],
     }
 
 
 def _with_verifier(made_from: Mapping[str, Any]) -> Environment:
-    verifier = _mapping(made_from.get("verifier"))
+    verifier = mapping(made_from.get("verifier"))
     named = " ".join(str(verifier[key]) for key in ("name", "version") if key in verifier)
-    return {**_mapping(made_from.get("environment")), **({"verifier": named} if named else {})}
+    return {**mapping(made_from.get("environment")), **({"verifier": named} if named else {})}
 
 
-def _mapping(value: Any) -> dict[str, Any]:
+def mapping(value: Any) -> dict[str, Any]:
     """Return a mapping, empty in place of what is none: files of others may say anything."""
     return value if isinstance(value, dict) else {}
 

@@ -1,0 +1,118 @@
+"""What is recorded of a run: configuration, inputs, starts, environments."""
+
+from pathlib import Path
+from typing import Any
+
+from respo.config import ResolvedStudy, Run
+from respo.files import read_json, sha256_of
+from respo.provenance import inputs
+from respo.provenance.durations import duration
+from respo.provenance.environments import environments, mapping
+from respo.provenance.settings import settings_or_reason
+from respo.provenance.sources import State
+
+Told = dict[str, Any]
+
+
+def read_train(study_folder: Path, run: Run) -> Told:
+    """Read what training has left on record, empty where it has not ended."""
+    path = run.folder(study_folder) / "train.json"
+    return mapping(read_json(path)) if path.is_file() else {}
+
+
+def source(what: str, path: Path, recorded: Any, found: str | None) -> Told:
+    """Compare what a file was with what it is."""
+    state: State = "unchanged" if found == recorded else "changed"
+    return {
+        "what": what,
+        "path": str(path),
+        "sha256": recorded,
+        "state": "missing" if found is None else state,
+    }
+
+
+def hash_of(path: Path) -> str | None:
+    """Return the hash of a file, None where there is none."""
+    return sha256_of(path) if path.is_file() else None
+
+
+def of_run(study_folder: Path, study: ResolvedStudy, run: Run) -> Told:
+    """Tell where a run is from.
+
+    Args:
+        study_folder: `results/STUDY`.
+        study: what it holds.
+        run: one that lies there.
+    """
+    train = read_train(study_folder, run)
+    first = inputs.initial(study_folder / "initial" / run.model)
+    told: Told = {"initial": first, "made_from": [], "warnings": []}
+    if not train:
+        told["warnings"].append(
+            f"{run.folder(study_folder) / 'train.json'}: is not there: the run has not ended"
+        )
+    if recorded := train.get("initial_sha256"):
+        path = Path(first["path"])
+        told["made_from"].append(
+            source("initial weights", path, recorded, first.get("weights_sha256"))
+        )
+    told["environments"] = {"training": environments(train)} if train else {}
+    if run.is_baseline:
+        return told
+    folder = run.folder(study_folder)
+    config = folder / "config.yaml"
+    if recorded := train.get("config_sha256"):
+        told["made_from"].insert(0, source("configuration", config, recorded, hash_of(config)))
+    told |= _training_set(study_folder, study, run, train, told["made_from"])
+    told["settings"] = settings_or_reason(config, study, run)
+    told["training"] = {
+        key: train[key]
+        for key in (
+            "update",
+            "starts",
+            "ended",
+            "seconds",
+            "restarts",
+            "tokens_generated",
+            "peak_memory_mb",
+            "prompts",
+            "prompts_dropped",
+        )
+        if key in train
+    }
+    told["durations"] = {
+        "warm start": first.get("seconds"),
+        "training": train.get("seconds", duration(study_folder, f"train/{run.name}")),
+    }
+    told["warnings"] += _warnings(told)
+    return told
+
+
+def _training_set(
+    study_folder: Path, study: ResolvedStudy, run: Run, train: Told, made_from: list[Told]
+) -> Told:
+    if run not in study.runs():
+        return {}
+    name = study.train_data(run)
+    path = study_folder / "data" / "train" / f"{name}.parquet"
+    found = inputs.rows(path)
+    if recorded := train.get("data_sha256"):
+        made_from.append(source("training set", path, recorded, found["sha256"]))
+    return {"training_set": {"name": name, **found}}
+
+
+def _warnings(told: Told) -> list[str]:
+    objective = told["settings"].get("objective", {})
+    found = []
+    if objective.get("code_now") not in (None, objective.get("code")):
+        found.append(
+            f"the formula of objective {objective['name']} has changed since: its code was "
+            f"{objective['code']}, and is {objective['code_now']} here"
+        )
+    if "unreadable" in told["settings"]:
+        found.append(told["settings"]["unreadable"])
+    if told["initial"].get("configuration_state") == "changed":
+        found.append(
+            f"{told['initial']['path']}: was made from another configuration than that beside it"
+        )
+    return found

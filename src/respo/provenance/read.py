@@ -1,0 +1,182 @@
+"""Tell of any path where it comes from, as one dictionary."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from respo.cli import UserError
+from respo.config import ResolvedStudy, load_resolved_study
+from respo.files import parquet_made_from
+from respo.provenance import inputs, of_product
+from respo.provenance.of_cell import of_cell
+from respo.provenance.of_run import Told, of_run, read_train, source
+from respo.provenance.places import Place, locate
+from respo.provenance.targets import command, remake
+from respo.weight_files import policy_hash
+
+OF_RUN = ("run", "metrics", "branches", "checkpoint")
+OF_CELL = ("cell", "scores", "generations")
+
+
+def read(path: Path, study_folder: Path | None = None) -> dict[str, Any]:
+    """Tell where a file or folder comes from, and whether that is still what lies there.
+
+    Args:
+        path: a cell, scores, generations, metrics, a run, a checkpoint, initial weights, rows, a
+            table, a figure, a page, a report, or the folder of a study.
+        study_folder: where to look for a table or figure that lies outside of its results folder.
+
+    Returns:
+        `path`, `kind`, `warnings`, and as far as it applies: `study`, `run`, `update`, `name`;
+        `settings` (see `settings.settings`); `made_from`, a list of inputs with hash and state
+        (unchanged, changed or missing); `training_set`, `benchmark_rows`, `initial` (see
+        `inputs`); `environments` by step; `differing`, the keys in which the environments of the
+        sources of a table differ, by step; `verifier`, `sampling`, `training` (starts, times),
+        `durations` in seconds by step, `sources`; `command`, which makes it anew.
+
+    Raises:
+        UserError: there is no such path, it is nothing whose origin is recorded, or it is damaged.
+    """
+    place = locate(path)
+    if place.kind == "product":
+        found = of_product.elsewhere(path, study_folder)
+        if isinstance(found, dict):
+            return {"path": str(path), "kind": "table or figure", "warnings": [], **found}
+        place = found
+    study = _study(place)
+    told: Told = {"path": str(place.path), "kind": place.kind, "warnings": []}
+    if study is not None:
+        told["study"] = {
+            "name": study.name,
+            "title": study.study.title,
+            "folder": str(place.study),
+        }
+    if place.run is not None:
+        run = place.run
+        told["run"] = {
+            "model": run.model,
+            "method": run.method,
+            "staleness": run.staleness,
+            "seed": run.seed,
+        }
+    told |= {key: getattr(place, key) for key in ("update", "name") if getattr(place, key)}
+    told |= _of(place, study)
+    if place.study is not None and study is not None:
+        told |= _commands(place, study)
+    return told
+
+
+def _study(place: Place) -> ResolvedStudy | None:
+    return load_resolved_study(place.study / "study.yaml") if place.study else None
+
+
+def _of(place: Place, study: ResolvedStudy | None) -> Told:
+    if place.kind in OF_CELL:
+        return of_cell(place, study)
+    if place.study is None or study is None:
+        if place.kind == "data":
+            return {"rows": inputs.rows(place.path)}
+        return {"recorded": parquet_made_from(place.path)}
+    if place.kind in OF_RUN:
+        return _of_run(place, study)
+    match place.kind:
+        case "data":
+            return {"rows": inputs.rows(place.path), "side": place.side}
+        case "initial":
+            return _of_initial(place)
+        case "report":
+            return of_product.of_report(place, study)
+        case "study":
+            return of_product.of_study(place.study, study)
+        case _:
+            return of_product.of_product(place)
+
+
+def _of_run(place: Place, study: ResolvedStudy) -> Told:
+    assert place.study is not None
+    assert place.run is not None
+    told = of_run(place.study, study, place.run)
+    if place.kind in ("metrics", "branches"):
+        recorded = parquet_made_from(place.path)
+        train = read_train(place.study, place.run)
+        keys = ("config_sha256", "data_sha256", "initial_sha256")
+        if train and any(recorded.get(key) != train.get(key) for key in keys):
+            told["warnings"].append(
+                f"{place.path}: is not of the training that train.json beside it tells of"
+            )
+        if recorded.get("synthetic"):
+            told["warnings"].append("its numbers are made up (synthetic)")
+    if place.kind == "checkpoint":
+        train = read_train(place.study, place.run)
+        folder = place.run.folder(place.study) / "checkpoints" / str(place.update)
+        known = train.get("checkpoints")
+        recorded_hash = known.get(str(place.update)) if isinstance(known, dict) else None
+        told["made_from"].append(
+            source("weights of this checkpoint", folder, recorded_hash, _weights(folder))
+        )
+    return told
+
+
+def _of_initial(place: Place) -> Told:
+    assert place.study is not None
+    folder = place.study / "initial" / place.name
+    told = inputs.initial(folder)
+    recorded = told.get("weights_sha256")
+    weights = folder / "weights"
+    return {
+        "initial": told,
+        "made_from": [source("weights", weights, recorded, _weights(weights))] if recorded else [],
+        "environments": {"initial weights": [told["environment"]]} if "environment" in told else {},
+        "durations": {"initial weights": told.get("seconds")},
+    }
+
+
+def _weights(folder: Path) -> str | None:
+    try:
+        return policy_hash(folder)
+    except UserError:
+        return None
+
+
+def _commands(place: Place, study: ResolvedStudy) -> Told:
+    """Return the command that makes it anew, and one that only draws it again."""
+    assert place.study is not None
+    folder = shlex.quote(str(place.study))
+    target = _target(place)
+    if not target:
+        after = command(place.study, study.name).after
+        return {"command": f"snakemake{after}"}
+    told = {"command": remake(place.study, study.name, target)}
+    match place.kind:
+        case "table":
+            words = f"table {place.name} --study {folder} --reference config/reference"
+        case "figure":
+            words = f"figure {place.name} --study {folder}"
+        case "page":
+            words = f"page --study {folder}"
+        case _:
+            return told
+    return told | {"redraw": f"python -m respo.reporting.{words}"}
+
+
+def _target(place: Place) -> str:
+    """Return the file below the study's folder that a rule makes, empty for a whole study."""
+    run = place.run.name if place.run else ""
+    match place.kind:
+        case "cell" | "scores" | "generations":
+            return f"{run}/eval/{place.update}/{place.name}/{place.path.name}"
+        case "run" | "metrics" | "branches" | "checkpoint":
+            return f"{run}/train.json"
+        case "initial":
+            return f"initial/{place.name}/initial.json"
+        case "data":
+            return f"data/{place.side}/{place.name}.parquet"
+        case "table":
+            return f"tables/{place.name}.html"
+        case "figure":
+            return f"figures/{place.name}.png"
+        case "page":
+            return "explore.html"
+        case "report":
+            return "report.html"
+    return ""
