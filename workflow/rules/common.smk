@@ -1,5 +1,6 @@
 # The study, the paths of its files, and what all rules share.
 
+import functools
 import os
 import re
 import sys
@@ -74,7 +75,8 @@ REPORT = f"{STUDY}/report.html"
 RUNS = resolved.runs()
 STUDIES = {path.name for path in (CONFIG / "studies").iterdir()}
 KNOWN_RUNS = {*RUNS, *resolved.evaluated()}
-CONFIG_TEXTS = resolved.config_texts(Path(STUDY), code_hash)
+# Runs share objectives, and each is read from several files.
+CONFIG_TEXTS = resolved.config_texts(Path(STUDY), functools.cache(code_hash))
 
 for run in RUNS:
     if isinstance(model := resolved.models[run.model], VerlModel):
