@@ -18,7 +18,7 @@ from respo.config import Run
 from respo.config.study import ResolvedStudy
 from respo.reporting import labels, selection
 from respo.reporting.layout import Cell, Column, Number, Ours, text
-from respo.reporting.notes import missing
+from respo.reporting.notes import missing, of_some_seeds
 from respo.reporting.results import Results
 from respo.statistics import Branch, branch_shares, mean_by_batch, sum_by_batch
 
@@ -122,7 +122,29 @@ def notes(results: Results, id_: str, files: Sequence[Path]) -> list[str]:
     """Write what a reader must know of every such table."""
     several = any(len(group.runs) > 1 for group in groups(results.study))
     about = [NOTE, SPREAD] if several else [NOTE]
-    return [*about, *_partial(results), *missing(results, id_, files, "files of runs")]
+    return [
+        *about,
+        *_shown(results.study),
+        *_partial(results),
+        *missing(results, id_, files, "files of runs"),
+    ]
+
+
+def _shown(study: ResolvedStudy) -> list[str]:
+    """Write why these runs are shown, where there are others."""
+    shown = selection.diagnostic(study)
+    others = [run for run in study.runs() if run not in shown]
+    if not others:
+        return []
+    values = sorted({run.staleness for run in shown})
+    if {run.staleness for run in others}.isdisjoint(values):
+        why = (
+            f"Shown are the runs of the largest N, {values[-1]}: the more updates learn from the "
+            "same responses, the farther log W drifts from 0."
+        )
+    else:
+        why = "Shown are the runs that are trained for these sums alone, and not evaluated."
+    return [f"{why} `branches.parquet` in the folder of every other run has its sums too."]
 
 
 def _partial(results: Results) -> list[str]:
@@ -138,7 +160,13 @@ def _partial(results: Results) -> list[str]:
         for group, count in counts
         if 0 < count < len(group.runs)
     ]
-    return [f"Of some of the seeds alone: {'; '.join(found)}."] if found else []
+    return of_some_seeds(found)
+
+
+def marked(cells: Sequence[Cell], group: Group, sums: Sums | None) -> list[Cell]:
+    """Mark the numbers of a row that are of some of its seeds alone."""
+    partial = sums is not None and sums.seeds < len(group.runs)
+    return [c._replace(partial=partial) if isinstance(c, Number) else c for c in cells]
 
 
 def bins() -> list[tuple[float, float]]:

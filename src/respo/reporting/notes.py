@@ -54,10 +54,10 @@ def of_cells(
         )
     return [
         *shown,
-        f"Of {totals['responses']:,} responses {totals['unparsed']:,} had no readable answer, "
-        f"{totals['timed_out']:,} ran out of time when checked and {totals['failed']:,} failed "
-        "then, by a crash or too much memory or output (all count as wrong); "
-        f"{totals['truncated']:,} were cut at the length limit.",
+        f"Responses: {totals['responses']:,}. Of these count as wrong: without a readable answer "
+        f"{totals['unparsed']:,}; out of time when checked {totals['timed_out']:,}; failed then, "
+        f"by a crash or too much memory or output, {totals['failed']:,}. Cut at the length limit: "
+        f"{totals['truncated']:,}.",
     ]
 
 
@@ -81,10 +81,15 @@ def partial(study: ResolvedStudy, rows: Sequence[Row]) -> list[str]:
         for row in rows
         if (seeds := _seeds(study, row))
     ]
-    if not found:
+    return of_some_seeds(found, ", not ranked")
+
+
+def of_some_seeds(rows: Sequence[str], more: str = "") -> list[str]:
+    """Write which rows are of some of the seeds alone, if any, and what `more` follows of it."""
+    if not rows:
         return []
-    more = f"; and {len(found) - NAMED} more rows" if len(found) > NAMED else ""
-    return [f"{PARTIAL} of some of the seeds alone, not ranked: {'; '.join(found[:NAMED])}{more}."]
+    others = f"; and {len(rows) - NAMED} more rows" if len(rows) > NAMED else ""
+    return [f"{PARTIAL} of some of the seeds alone{more}: {'; '.join(rows[:NAMED])}{others}."]
 
 
 def _n(row: Row) -> str:

@@ -12,9 +12,10 @@ import numpy as np
 
 from respo.config import Run
 from respo.config.study import ResolvedStudy
+from respo.reporting import labels
 from respo.reporting.branch_sums import LEAD, Group
 from respo.reporting.layout import Block, Cell, Column, Number, Ours, Table, text
-from respo.reporting.notes import missing
+from respo.reporting.notes import missing, of_some_seeds
 from respo.reporting.results import Results
 from respo.statistics import accuracy_of_score, across_seeds, early_peak, late_score
 
@@ -57,8 +58,8 @@ class Summary:
         rows = {
             group: [
                 *group.lead(study),
-                *_cells(curves, late, early),
-                _seed_sd(curves, late, early),
+                *_cells(group, curves, late, early),
+                _seed_sd(group, curves, late, early),
                 _seeds(group, curves),
             ]
             for group, curves in found.items()
@@ -77,6 +78,8 @@ class Summary:
             "Capped: share of the responses that were cut at the length limit. Approximate KL: "
             "mean over tokens of the log probability when sampled minus that when learned from, "
             "nats.",
+            *_untrained(study, found, early),
+            *_partial(study, found),
             *missing(results, self.id, self.inputs(study), "files of runs"),
         ]
         return Table(self.title, COLUMNS, blocks, about, ours=_ours(found, late, early))
@@ -113,9 +116,59 @@ def _curves(results: Results, runs: Sequence[Run]) -> list[Curves]:
     ]
 
 
-def _cells(curves: list[Curves], late: int, early: int) -> list[Cell]:
+def _untrained(study: ResolvedStudy, found: dict[Group, list[Curves]], early: int) -> list[str]:
+    """Write whose early peak is a score of the policy before its training.
+
+    The first N updates learn from one rollout batch, which this policy sampled.
+    """
+    peaks = {
+        group: sum(int(np.argmax(of_seed["score"][:early])) < group.staleness for of_seed in curves)
+        for group, curves in found.items()
+        if curves
+    }
+    parts = []
+    for (model, staleness), groups in groupby(peaks, key=lambda group: group[:2]):
+        of_block = list(groups)
+        where = f"{study.models[model].label}, N = {staleness}"
+        if staleness >= early:
+            parts.append(f"{where}: all, as no other update is that early")
+        elif all(peaks[group] == len(found[group]) for group in of_block):
+            parts.append(f"{where}: all")
+        else:
+            names = [
+                labels.method(study, group) + _of_seeds(peaks[group], len(found[group]))
+                for group in of_block
+                if peaks[group]
+            ]
+            parts += [f"{where}: {', '.join(names)}"] if names else []
+    if not parts:
+        return []
+    return [
+        "The first N updates learn from responses of the policy before its training, and their "
+        "score is that policy's own. The early peak is such a score, and no gain of training, of "
+        f"{'; '.join(parts)}."
+    ]
+
+
+def _of_seeds(some: int, all_: int) -> str:
+    return "" if some == all_ else f" ({some} of {all_} seeds)"
+
+
+def _partial(study: ResolvedStudy, found: dict[Group, list[Curves]]) -> list[str]:
+    """Write which rows are of some of their seeds alone."""
+    rows = [
+        f"{study.models[group.model].label}, N = {group.staleness}, "
+        f"{labels.method(study, group)}: {_seeds(group, curves)} seeds"
+        for group, curves in found.items()
+        if 0 < len(curves) < len(group.runs)
+    ]
+    return of_some_seeds(rows)
+
+
+def _cells(group: Group, curves: list[Curves], late: int, early: int) -> list[Cell]:
     """Return the summaries of a row, which are missing where no seed is there."""
-    return [_mean(curves, summary) for summary in _summaries(late, early).values()]
+    found = [_mean(curves, summary) for summary in _summaries(late, early).values()]
+    return [value and value._replace(partial=len(curves) < len(group.runs)) for value in found]
 
 
 def _summaries(late: int, early: int) -> dict[str, Callable[[Curves], tuple[float, float | None]]]:
@@ -153,12 +206,13 @@ def _mean(
     )
 
 
-def _seed_sd(curves: list[Curves], late: int, early: int) -> Cell:
+def _seed_sd(group: Group, curves: list[Curves], late: int, early: int) -> Cell:
     """Return the spread of the late score over seeds; nothing for fewer than two."""
     if len(curves) < 2:
         return ""
     late_mean = _summaries(late, early)["late_mean"]
-    return Number(across_seeds([late_mean(of_seed)[0] for of_seed in curves])[1])
+    spread = across_seeds([late_mean(of_seed)[0] for of_seed in curves])[1]
+    return Number(spread, partial=len(curves) < len(group.runs))
 
 
 def _seeds(group: Group, curves: list[Curves]) -> str:

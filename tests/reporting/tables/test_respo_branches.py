@@ -72,8 +72,9 @@ def test_lengths_counts_and_ratios_have_their_digits(folder):
     lines = [line for line in text.splitlines() if line.startswith("| Small")]
     shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     # Bin 1 is the second; 3664800 / 1200 = 3054 tokens, all responses 3664860 / 1206 = 3038.86.
-    assert [row[5] for row in shown] == ["1,200", "3,054.0", "1.00"]
-    assert "Of some of the seeds alone: Small & dense, N = 8, GRPO: 1 of 2 seeds." in text
+    # The second seed is missing.
+    assert [row[5] for row in shown] == ["1,200†", "3,054.0†", "1.00†"]
+    assert "† of some of the seeds alone: Small & dense, N = 8, GRPO: 1 of 2 seeds." in text
 
 
 def metrics(made, seed=1, value=-0.5):
@@ -149,3 +150,14 @@ def test_sums_of_another_configuration_are_refused(folder):
     (made.run("grpo").folder(made.path) / "config.yaml").write_text("changed")
     with pytest.raises(UserError, match=r"branches\.parquet: was not made from the configuration"):
         rows(made, "respo/table5")
+
+
+def test_why_these_runs_are_shown(folder):
+    # 8 is the only N: nothing is left out.
+    assert "Shown are" not in table.make("respo/table5", folder().results)["md"]
+    text = table.make("respo/table5", folder(staleness=[8, 16]).results)["md"]
+    assert "Shown are the runs of the largest N, 16: the more updates learn" in text
+    assert "`branches.parquet` in the folder of every other run" in text
+    alone = {"methods": ["vespo"], "staleness": [8], "updates": 16, "evaluate": False}
+    text = table.make("respo/table6", folder(extra_runs=[alone]).results)["md"]
+    assert "Shown are the runs that are trained for these sums alone, and not eval" in text

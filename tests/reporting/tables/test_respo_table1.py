@@ -84,9 +84,12 @@ def test_notes(full):
     assert "temperature 1, top-p 0.7, at most 64 new tokens" in text
     assert "cluster bootstrap over problems (10,000 replicates, seed 0" in text
     # 8 cells with 4 responses, 1 unparsed and 1 truncated each.
-    assert "Of 32 responses 8 had no readable answer, 0 ran out of time when checked and 0" in text
-    assert "0 failed then, by a crash or too much memory or output (all count as wrong); 8" in text
-    assert "; 8 were cut at the length limit" in text
+    counts = next(line for line in text.splitlines() if line.startswith("- Responses: "))
+    assert counts == (
+        "- Responses: 32. Of these count as wrong: without a readable answer 8; out of time when "
+        "checked 0; failed then, by a crash or too much memory or output, 0. Cut at the length "
+        "limit: 8."
+    )
     assert "means over seeds" not in text  # one seed: nothing to explain
 
 

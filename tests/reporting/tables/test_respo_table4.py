@@ -34,6 +34,20 @@ def test_bounds_counts_and_accuracy(folder):
     assert found[0]["grpo_accuracy_standard_error"] == ""
 
 
+def test_an_empty_bin_has_no_bound(folder):
+    made = folder(methods=["grpo"], benchmarks=["easy"])
+    # Nine tenths have the same length, so that they fill a bin and those beside it are empty.
+    made.scores("easy", [("a", True, 5)] * 9 + [("a", True, 7)], "grpo")
+    found = rows(made)
+    counts = [int(row["grpo_responses"]) for row in found]
+    assert sorted(counts, reverse=True)[:3] == [9, 1, 0]
+    bounds = {row["upper_bound"] for row in found if row["grpo_responses"] == "0"}
+    assert bounds == {""}
+    lines = [line for line in table.make(ID, made.results)["md"].splitlines() if "| Q" in line]
+    assert "| Q10 (cap) |" in lines[9]
+    assert found[9]["bin"] == "Q10"
+
+
 def test_what_is_missing_is_not_zero(folder):
     made = folder(benchmarks=["easy"], staleness=[8, 16])
     made.scores("easy", [("a", True, 5), ("a", True, 6)], "grpo")

@@ -60,8 +60,8 @@ def test_one_of_two_seeds(replay):
     shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert shown == [
         ["Small & dense", "8", "GRPO", *["--"] * 6, "", "0 of 2"],
-        ["Small & dense", "8", "GRPO + R3", "50.00", "100.00 ± 0.00", "100.00", "10.0 ± 0.0",
-         "50.00 ± 0.00", "1.00 ± 0.00", "", "1 of 2"],
+        ["Small & dense", "8", "GRPO + R3", "50.00†", "100.00† ± 0.00", "100.00†", "10.0† ± 0.0",
+         "50.00† ± 0.00", "1.00† ± 0.00", "", "1 of 2"],
     ]  # fmt: skip
     assert "maximum of the updates 1 to 8" in text
     assert "mean over the updates 28 to 32" in text

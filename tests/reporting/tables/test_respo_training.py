@@ -26,6 +26,43 @@ def test_a_row_for_each_method_and_n_of_full_length(folder):
     assert (rows[1]["early_peak"], rows[1]["late_score_seed_sd"]) == ("", "")
 
 
+def test_a_peak_of_the_untrained_policy_is_told(folder):
+    # The early window is of eight updates, and so is the first rollout batch of N = 8.
+    made = folder(methods=["grpo", "gspo"], staleness=[4, 8, 16])
+    first, second = [0.5, 0.4, 0.3] + [0.0] * 29, [0.0] * 4 + [0.5] * 28
+    for staleness, method, score in (
+        (4, "grpo", first), (4, "gspo", second), (8, "grpo", second), (8, "gspo", second),
+    ):  # fmt: skip
+        made.metrics(score, [0.0] * 32, method, staleness=staleness, **MORE)
+    (note,) = [
+        line
+        for line in table.make("respo/training", made.results)["md"].splitlines()
+        if line.startswith("- The first N updates")
+    ]
+    assert note.endswith(
+        "of Small & dense, N = 4: GRPO; "
+        "Small & dense, N = 8: all, as no other update is that early."
+    )
+    # N = 16 has no metrics yet. Another seed of GRPO that peaks later:
+    seeds = folder(methods=["grpo"], staleness=[4], seeds=[1, 2])
+    seeds.metrics(first, [0.0] * 32, "grpo", staleness=4, **MORE)
+    seeds.metrics(second, [0.0] * 32, "grpo", staleness=4, seed=2, **MORE)
+    text = table.make("respo/training", seeds.results)["md"]
+    assert "of Small & dense, N = 4: GRPO (1 of 2 seeds)." in text
+    later = folder(methods=["grpo"], staleness=[4])
+    later.metrics(second, [0.0] * 32, "grpo", staleness=4, **MORE)
+    assert "first N updates" not in table.make("respo/training", later.results)["md"]
+
+
+def test_values_of_some_seeds_are_marked(folder):
+    made = folder(methods=["grpo"], seeds=[1, 2])
+    made.metrics([0.0] * 32, [0.0] * 32, "grpo", seed=1, **MORE)
+    text = table.make("respo/training", made.results)["md"]
+    (row,) = [line for line in text.splitlines() if line.startswith("| Small")]
+    assert row.count("†") == 6
+    assert "- † of some of the seeds alone: Small & dense, N = 8, GRPO: 1 of 2 seeds." in text
+
+
 def test_scores_are_compared_in_percent_with_those_of_the_same_n(folder):
     made = folder(methods=["grpo"], staleness=[8, 16])
     made.metrics([0.5] * 32, [0.0] * 32, "grpo", staleness=8, **MORE)

@@ -20,11 +20,12 @@ SECTIONS = ()
 ID = "respo/table4"
 NOTES = [
     "Responses at the last evaluated update to all benchmarks, those of all seeds; the bins of a "
-    "model and N are shared by its methods, of which one with more seeds weighs more. Q10 holds "
-    "the responses that were cut at the length limit, Q1 to Q9 as many each of the others, by "
-    "length; equal lengths are never divided.",
-    "Upper bound: the most tokens of a response in the bin. The CSV file has each bin's accuracy "
-    "too, with a standard error over problems, whose responses are kept together.",
+    "model and N are shared by its methods, of which one with more seeds weighs more. Q10, `cap` "
+    "in figures, holds the responses that were cut at the length limit; Q1 to Q9 hold the others "
+    "by length, as many each as can be where equal lengths are never divided.",
+    "Upper bound: the most tokens of a response in the bin; an empty bin has none. The CSV file "
+    "has each bin's accuracy too, with a standard error over problems, whose responses are kept "
+    "together.",
 ]
 
 
@@ -52,7 +53,8 @@ def make(results: Results) -> Table:
         text("N", None),
         text(None, "Model"),
         text(None, "N"),
-        text("bin", "Bin"),
+        text("bin", None),
+        text(None, "Bin"),
         Column("upper_bound", "Upper bound", digits=0),
     ]
     for name in methods:
@@ -81,12 +83,14 @@ def _rows(results: Results, model: str, staleness: int, methods: list[str]) -> l
     ]
     head = [model, str(staleness), study.models[model].label, str(staleness)]
     places = {group.method: place for place, group in enumerate(of_block)}
-    names = [f"Q{place + 1}" for place in range(length_bins.BINS)]
+    names = [[f"Q{q}", f"Q{q}"] for q in range(1, length_bins.BINS)]
+    names.append([f"Q{length_bins.BINS}", f"Q{length_bins.BINS} (cap)"])
     responses = length_bins.read(results, of_block)
     if responses is None:
-        return [[*head, name, None, *_absent(methods, places)] for name in names]
+        return [[*head, *name, None, *_absent(methods, places)] for name in names]
     binned = responses.binned()
     there = binned.responses_GQ.sum(axis=1) > 0
+    filled = binned.responses_GQ.sum(axis=0) > 0
 
     def cell(method: str, values: np.ndarray, errors: np.ndarray | None, q: int) -> Cell:
         if method not in places:
@@ -98,8 +102,8 @@ def _rows(results: Results, model: str, staleness: int, methods: list[str]) -> l
     return [
         [
             *head,
-            name,
-            Number(float(responses.upper_Q[q])),
+            *name,
+            Number(float(responses.upper_Q[q])) if filled[q] else "",
             *(cell(m, binned.responses_GQ, None, q) for m in methods),
             *(cell(m, binned.accuracy_GQ, binned.error_GQ, q) for m in methods),
         ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from respo.config.study import ResolvedStudy
 from respo.reporting import branch_sums
-from respo.reporting.branch_sums import LEAD, Sums, number
+from respo.reporting.branch_sums import LEAD, Sums, marked, number
 from respo.reporting.layout import Block, Cell, Number, Table, text
 from respo.reporting.results import Results
 
@@ -40,7 +40,10 @@ def make(results: Results) -> Table:
     columns = [*LEAD, text("quantity", "Quantity"), *branch_sums.columns([*edges, TAIL], digits=3)]
     blocks = [
         Block(
-            [[*group.lead(study), name, *_cells(sums, name, len(edges))] for name in QUANTITIES],
+            [
+                [*group.lead(study), name, *marked(_cells(sums, name, len(edges)), group, sums)]
+                for name in QUANTITIES
+            ],
             ranked=False,
         )
         for group, sums in found.items()

@@ -8,7 +8,7 @@ import numpy as np
 
 from respo.config.study import ResolvedStudy
 from respo.reporting import branch_sums
-from respo.reporting.branch_sums import LEAD, Group, Sums, number
+from respo.reporting.branch_sums import LEAD, Group, Sums, marked, number
 from respo.reporting.layout import Block, Cell, Column, Number, Row, Table
 from respo.reporting.results import Results
 
@@ -68,12 +68,18 @@ def _rows(study: ResolvedStudy, group: Group, sums: Sums | None, count: int) -> 
         [
             *group.lead(study),
             Number(t + 1),
-            *(
-                number(whole.mass_share_XN[t, n], by_seed.mass_share_XN[:, t, n])
-                for n in range(count)
+            *marked(
+                [
+                    *(
+                        number(whole.mass_share_XN[t, n], by_seed.mass_share_XN[:, t, n])
+                        for n in range(count)
+                    ),
+                    _mean_log_w(t, sums),
+                    _mean_tokens(t, sums),
+                ],
+                group,
+                sums,
             ),
-            _mean_log_w(t, sums),
-            _mean_tokens(t, sums),
         ]
         for t in shown(sums.batch_T.size)
     ]
