@@ -16,6 +16,7 @@ from respo.provenance.places import CELL, RUN, Place
 
 DIGITS = re.compile(rb"[Mm]ade from results (?:<code>)?((?:synthetic-)?[0-9a-f]{12})")
 METHODS = re.compile(rb"([\w/]+) drawn from methods ([0-9a-f]{12}): ([\w.,-]+)")
+FEW = 3
 STEPS = ("training", "generation", "scoring", "cell")
 
 
@@ -32,7 +33,7 @@ def of_product(place: Place) -> Told:
         }
     record = sources.read_sources(path)
     told = of_files(place.study, record["sources"])
-    told["environments"]["this"] = [record["environment"]]
+    told["environments"][place.kind] = [record["environment"]]
     told["digits"] = record["made_from"]
     told["warnings"] += _changed_products(place.study, record["products"])
     found = digits(place.path)
@@ -92,6 +93,11 @@ def of_files(study_folder: Path, files: Mapping[str, str | None]) -> Told:
             except UserError as error:
                 warnings.append(str(error))
     differing = {step: environments.differing(pairs) for step, pairs in told.items()}
+    warnings += [
+        f"{step} was not the same for all sources: {key}: {_counts(values)}"
+        for step, keys in differing.items()
+        for key, values in keys.items()
+    ]
     return {
         "sources": {
             "files": {n: {"sha256": sha, "state": states[n]} for n, sha in files.items()},
@@ -101,6 +107,15 @@ def of_files(study_folder: Path, files: Mapping[str, str | None]) -> Told:
         "differing": {step: found for step, found in differing.items() if found},
         "warnings": warnings,
     }
+
+
+def _counts(values: Mapping[str, list[str]]) -> str:
+    """Say how many have each value, the rarest first, and of few which."""
+    told = []
+    for value, names in sorted(values.items(), key=lambda item: len(item[1])):
+        few = f" ({', '.join(names)})" if len(names) <= FEW else ""
+        told.append(f"{value} in {len(names)}{few}")
+    return "; ".join(told)
 
 
 def _state_words(state: Any) -> str:
@@ -153,7 +168,7 @@ def of_report(place: Place, study: ResolvedStudy) -> Told:
     warnings = [
         f"{place.study / name}: {_state_words(state)}"
         for name, state in contents.items()
-        if state != "unchanged"
+        if state == "changed"
     ]
     return {"contents": contents, "warnings": warnings}
 

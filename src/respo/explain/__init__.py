@@ -1,0 +1,1 @@
+"""Where a number comes from, for people to read."""
