@@ -1,6 +1,7 @@
 """Versions and machines of the steps: what all share once, what differs by step."""
 
 from collections.abc import Iterator
+
 from respo.provenance.environments import FIRST, Environment
 
 
