@@ -66,7 +66,7 @@ def test_on_policy_runs_are_the_reference_of_their_model():
     ]  # fmt: skip
     # Alone, they have a column of their own.
     assert curves.settings(runs) == [Setting("a", 8), Setting("b", 1)]
-    beside, own = curves.shown_in(Setting("a", 8), groups)
+    own, beside = curves.shown_in(Setting("a", 8), groups)
     assert (beside.is_reference_in(Setting("a", 8)), own.is_reference_in(Setting("a", 8))) == (
         True,
         False,

@@ -83,8 +83,29 @@ def test_points_have_bars(folder):
     (bars,) = axes.containers
     ends = [path.vertices[:, 1].tolist() for path in bars.lines[2][0].get_paths()]
     assert ends == [pytest.approx([0.4, 0.6]), pytest.approx([0.4, 0.8])]
+    # A bar that is shorter than the point is seen in it.
+    assert bars.lines[0].get_markerfacecolor() == "white"
+    assert bars.lines[2][0].get_zorder() > bars.lines[0].get_zorder()
     dynamics.draw_points(axes, {}, {"color": "red"})
     assert len(axes.containers) == 1
+
+
+@pytest.mark.parametrize("updates", [[32], [8, 16, 32]])
+def test_all_start_from_one_point(folder, updates):
+    evaluation = {"updates": updates, "temperature": 1.0, "top_p": 0.7, "seed": 0}
+    made = folder(baselines=["small"], checkpoints=updates, evaluation=evaluation)
+    for benchmark in ("easy", "hard"):
+        made.cell(benchmark, [1, 2], "baseline", 0, 0)
+        for method in ("grpo", "respo"):
+            made.cell(benchmark, [2, 2], method)
+    figure = drawn(made, (ACCURACY,))
+    *methods, start = figure.axes[0].containers
+    assert (start.lines[0].get_xdata(), start.lines[0].get_ydata()) == ([0], [0.75])
+    assert start.lines[0].get_color() == style.START["color"]
+    # The lines, where there are any, begin there.
+    assert [0 in c.lines[0].get_xdata() for c in methods] == [len(updates) > 1] * 2
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == ["GRPO", "ReSPO", "as it comes"]
 
 
 def test_lines_panels_and_notes(folder):
@@ -99,14 +120,14 @@ def test_lines_panels_and_notes(folder):
     assert len(figure.axes) == 6
     accuracy, _, score, _, entropy, _ = figure.axes
     assert score.get_ylabel() == "training score"
-    # Reference, then the two methods; bars of the points beside each other.
+    # The two methods, then the reference; bars of the points beside each other.
     assert [c.lines[0].get_ydata()[0] for c in accuracy.containers] == [0.75] * 3
     places = [c.lines[0].get_xdata()[0] for c in accuracy.containers]
-    assert places == pytest.approx([32 - 0.32, 32, 32 + 0.32])
+    assert places == pytest.approx([32 - 3.2 / 3, 32, 32 + 3.2 / 3])
     assert [line.get_color() for line in lines(score)] == [
-        style.REFERENCE["color"],
         style.FIXED["grpo"]["color"],
         style.FIXED["respo"]["color"],
+        style.REFERENCE["color"],
     ]
     assert lines(score)[1].get_ydata() == pytest.approx([0.75] * 32)
     # A window of three updates.
@@ -167,7 +188,7 @@ def test_few_checkpoints_are_not_joined(folder, updates, joined):
     assert (bars.lines[0].get_linestyle() != "None") == joined
     note = " ".join(figure.get_supxlabel().split())
     assert "evaluation accuracy: mean of Easy, Hard, bars" in note
-    assert ("evaluation.updates of the study has fewer than 3 checkpoints" in note) != joined
+    assert ("not joined: fewer than 3 checkpoints were evaluated" in note) != joined
 
 
 def test_the_accuracy_may_be_of_some_benchmarks(folder):
@@ -185,7 +206,7 @@ def test_a_share_begins_at_zero(folder):
         made.metrics([0.0] * 32, [0.0] * 32, "grpo", staleness, clip_fraction_pos=[share] * 32)
     for axes in drawn(made, (CLIPPED,)).axes:
         # The two panels have one axis, which holds the curves of both.
-        assert axes.get_ylim() == pytest.approx((-0.012, 0.432))
+        assert axes.get_ylim() == pytest.approx((-1.2, 43.2))
     (axes,) = drawn(folder(methods=["respo"]), (CLIPPED,)).axes
     assert axes.get_ylim() == pytest.approx((-0.03, 1.08))
 

@@ -4,8 +4,9 @@ import sys
 
 import pytest
 
+from respo.files import made_from, read_parquet, write_parquet
 from respo.provenance.sources import read_sources
-from respo.reporting import figure
+from respo.reporting import figure, notes, style
 
 
 def draw(monkeypatch, id_, path):
@@ -43,6 +44,18 @@ def test_remaking_gives_the_same_bytes(folder, monkeypatch, id_):
     assert record["sources"].keys() >= {"study.yaml", *([metrics] if id_ == "respo/fig3" else [])}
     assert record["made_from"] in png.decode(errors="replace")
     assert "matplotlib" in record["environment"]
+
+
+def test_made_up_numbers_say_so(folder, monkeypatch):
+    made = folder()
+    path = made.metrics([0.5] * 32, [-0.1] * 32, "grpo")
+    table = read_parquet(path)
+    write_parquet(path, table, made_from(table) | {"synthetic": True})
+    marked = []
+    monkeypatch.setattr(style, "mark_synthetic", lambda drawn, text: marked.append(text))
+    draw(monkeypatch, "respo/fig3", made.path)
+    draw(monkeypatch, "respo/fig1", made.path)  # of no results
+    assert marked == [notes.SYNTHETIC]
 
 
 def test_a_damaged_run_is_told_in_one_line(folder, monkeypatch):

@@ -57,6 +57,18 @@ def test_note_is_wrapped():
     assert all(len(line) <= 32 for line in lines)
 
 
+def test_made_up_numbers_say_so():
+    figure = Figure(figsize=(4, 2))
+    shown, off = figure.subplots(1, 2)
+    off.set_axis_off()
+    style.note(figure, "first")
+    height = figure.get_figheight()
+    style.mark_synthetic(figure, "made up")
+    assert [len(axes.texts) for axes in (shown, off)] == [1, 0]
+    assert figure.get_supxlabel() == "first\nmade up"
+    assert figure.get_figheight() == pytest.approx(height + style.NOTE_LINE)
+
+
 def test_a_new_method_takes_a_free_colour_first():
     known = ["grpo", "gspo", "vespo", "respo"]
     for name in ("sqrt_is", "mine", "another"):

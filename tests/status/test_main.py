@@ -71,12 +71,12 @@ figures 1/{figures}, report 0/1
 Runs: 1 evaluated, 1 trained, 1 training (update/of ~time left), 1 stopped (continue when the \
 study is started again), 2 failed (see below), 20 waiting
 
-qwen3-tiny  N=1        N=8                           N=16            N=32
+qwen3-tiny  N=1        N=8                             N=16            N=32
   as it comes: waiting
-  grpo      2 waiting  evaluated, trained 1/3 cells  2 waiting       2 waiting
-  gspo                 2 waiting                     2 failed 0/128  2 waiting
-  vespo                waiting, 12/128 ~4m           2 waiting       2 waiting
-  respo                2 waiting                     2 waiting       stopped 60/128, waiting
+  grpo      2 waiting  evaluated, trained (1/3 cells)  2 waiting       2 waiting
+  gspo                 2 waiting                       2 failed 0/128  2 waiting
+  vespo                waiting, 12/128 ~4m             2 waiting       2 waiting
+  respo                2 waiting                       2 waiting       stopped 60/128, waiting
 Runs of a cell: seeds 1, 2 in this order, equal neighbours counted together.
 
 On other machines:
@@ -130,7 +130,7 @@ def test_json(half_done: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
 def test_in_a_narrow_terminal_each_cell_has_a_line(study: ResolvedStudy, half_done: Path) -> None:
     shown = list(lines(look(study, half_done), width=60, colour=False))
     assert "qwen3-tiny" in shown
-    assert "  grpo N=8    evaluated, trained 1/3 cells" in shown
+    assert "  grpo N=8    evaluated, trained (1/3 cells)" in shown
     assert "  respo N=32  stopped 60/128, waiting" in shown
     assert not any(line.startswith("  gspo N=1 ") for line in shown)  # there is no such run
 
@@ -162,7 +162,7 @@ def test_cells_at_work(study: ResolvedStudy, half_done: Path) -> None:
     write(logs / "chain-medium.generate.log", text)
     shown = list(lines(look(study, half_done), width=None, colour=False))
     assert "Runs: 1 evaluated, 1 evaluating, 1 training (update/of ~time left), 1 st" in shown[2]
-    assert any("  grpo      2 waiting  evaluated, evaluating 0/3 cells  " in line for line in shown)
+    assert any("  grpo      2 waiting  evaluated, evaluating (0/3 cells)  " in line for line in shown)
     place = shown.index("\nEvaluation (responses/of ~time left):")
     assert shown[place + 1 : place + 3] == [
         f"  {run.name}/128/chain-easy    generating 120/512 ~2m",

@@ -1,7 +1,7 @@
 """Coefficients over (pi_old, pi) in colour: the lighter the larger, hatched where c = 0.
 
 Lightness alone orders the colours: they say the same in grey print and to all kinds of colour
-vision.
+vision. None is as light as the white of what has no colour, hatched or dotted.
 """
 
 import numpy as np
@@ -15,6 +15,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 # Beyond these, colours stay what they are.
 COLOR_RANGE = (0.1, 10.0)
+COLORS = ListedColormap(colormaps["viridis"](np.linspace(0, 0.88, 256)))
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
 OLD = r"$\pi_\mathrm{old}$"
 NEW = r"$\pi$"
@@ -26,12 +27,13 @@ def draw_surface(axes: Axes, c: np.ndarray) -> AxesImage:
     axes.grid(False)
     axes.add_patch(no_gradient())
     if (c < 0).any():
-        negative = np.ma.masked_where(c >= 0, np.ones_like(c))
-        axes.imshow(negative, cmap=ListedColormap(["white"]), **whole)  # type: ignore[arg-type]
+        middle = (np.arange(len(c)) + 0.5) / len(c)
+        dots = axes.contourf(middle, middle, c < 0, [0.5, 1.5], colors="white", hatches=["...."])
+        dots.set(edgecolor="#777777", linewidth=0)
     image = axes.imshow(
         np.ma.masked_where(c <= 0, c),
         norm=LogNorm(*COLOR_RANGE),
-        cmap=colormaps["viridis"],
+        cmap=COLORS,
         **whole,  # type: ignore[arg-type]
     )
     axes.plot([0, 1], [0, 1], color="white", linewidth=0.8, linestyle=(0, (3, 3)))
@@ -47,7 +49,7 @@ def draw_surface(axes: Axes, c: np.ndarray) -> AxesImage:
 def no_gradient() -> Rectangle:
     """Return the patch that shows c = 0, below the colours and in a legend."""
     return Rectangle(
-        (0, 0), 1, 1, facecolor="#DADADA", edgecolor="#9A9A9A", hatch="/////", linewidth=0, zorder=0
+        (0, 0), 1, 1, facecolor="white", edgecolor="#777777", hatch="/////", linewidth=0, zorder=0
     )
 
 

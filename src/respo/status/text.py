@@ -143,9 +143,10 @@ def _part(status: RunStatus) -> Part:
     """Say how far a run is."""
     stage, cells = _stage(status), status.cells
     if stage in ("trained", "evaluating") and cells.of:
+        at = f"{cells.done}/{cells.of} cells"
         # What comes as it is was not trained here.
-        word = "" if status.run.is_baseline and stage == "trained" else f"{stage} "
-        return Part(f"{word}{cells.done}/{cells.of} cells", stage)
+        is_untrained = status.run.is_baseline and stage == "trained"
+        return Part(at if is_untrained else f"{stage} ({at})", stage)
     if status.training.state == "done":
         return Part(stage, stage)
     return _made(status.training)

@@ -56,9 +56,14 @@ def test_a_negative_coefficient_is_not_taken_for_none(monkeypatch):
     )
     with style.applied():
         figure = draw_methods(methods("grpo"))
-    white, colours = drawn(figure)[0].images
-    assert "white: c < 0" in figure.get_supxlabel().replace("\n", " ")
-    assert white.get_array().mask.tolist() == [[False, True], [True, True]]
+    (colours,) = drawn(figure)[0].images
+    (dots,) = drawn(figure)[0].collections
+    assert "dotted: c < 0" in figure.get_supxlabel().replace("\n", " ")
+    # Around the middle of the pixel at the lower left, not as far as those of its neighbours.
+    assert dots.hatches == ["...."]
+    assert dots.get_datalim(drawn(figure)[0].transData).bounds == pytest.approx(
+        (0.25, 0.25, 0.25, 0.25)
+    )
     assert colours.get_array().mask.tolist() == [[True, True], [False, False]]
 
 

@@ -24,7 +24,7 @@ def drawn(made, id_):
             "aspo/fig2",
             "aspo",
             ["Qwen3-4B", "Qwen3-8B", "Qwen3-30B-A3B", "R1-Distill-1.5B"],
-            ["evaluation", "entropy", "repeated 20-grams", "clipped tokens", "KL to initial"],
+            ["evaluation", "entropy", "repeated\n20-grams", "clipped tokens", "KL to initial"],
         ),
         ("aspo/fig8", "aspo", ["Qwen3-4B"], ["gradient norm"]),
         ("maspo/fig3", "maspo", ["R1-Distill-1.5B", "R1-Distill-7B"], ["pass@k", *SWEEP]),

@@ -28,9 +28,9 @@ def test_panels_lines_and_labels(folder):
     assert labels == ["training score", "mean log W", "evaluation\naccuracy"]
     for axes in figure.axes[:2]:
         assert [line.get_color() for line in curves(axes)] == [
-            style.REFERENCE["color"],
             style.FIXED["grpo"]["color"],
             style.FIXED["respo"]["color"],
+            style.REFERENCE["color"],
         ]
     # At N = 16 there are two rollout batches; the last line is that at zero.
     first = [line.get_ydata()[0] for line in figure.axes[3].lines]

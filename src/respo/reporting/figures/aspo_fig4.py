@@ -66,7 +66,7 @@ def draw_methods(methods: dict[str, Method]) -> Figure:
     for axes in panels[:, 0]:
         axes.set_ylabel(surfaces.NEW)
     surfaces.add_color_bar(figure, image, panels, shrink=min(0.85, 2 / rows), pad=0.02)
-    note = NOTE + ("; white: c < 0" if has_negative else "") + assumptions(shown)
+    note = NOTE + ("; dotted: c < 0" if has_negative else "") + assumptions(shown)
     if left_out:
         note += f"\nleft out, since all tokens of a response decide on c: {', '.join(left_out)}"
     style.note(figure, note)
