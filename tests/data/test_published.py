@@ -8,6 +8,7 @@ import pytest
 import safetensors.numpy
 
 from respo.data.published import Hashing
+from respo.files import read_json
 
 WEIGHTS = safetensors.numpy.save({"w": np.arange(4, dtype=np.float32)})
 TEMPLATE = {"chat_template": "{{ messages[0]['content'] }}"}
@@ -54,7 +55,9 @@ def published(tmp_path, run_module):
 
 
 def read(tmp_path):
-    return json.loads((tmp_path / "initial" / "big" / "initial.json").read_text())
+    record = read_json(tmp_path / "initial" / "big" / "initial.json")
+    assert record.pop("self_sha256")
+    return record
 
 
 def message(result, tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from respo.evaluation.baseline import main
-from respo.files import sha256_of
+from respo.files import read_json, sha256_of
 
 
 def run(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
@@ -21,7 +21,8 @@ def test_a_run_that_ended_before_its_first_update(
 ) -> None:
     (tmp_path / "initial.json").write_text(json.dumps({"weights_sha256": "w", "weights": "/x"}))
     (tmp_path / "config.yaml").write_text("checkpoint: {path: /x}\n")
-    train = json.loads(run(monkeypatch, tmp_path).read_text())
+    train = read_json(run(monkeypatch, tmp_path))
+    assert train.pop("self_sha256")
     assert {"respo", "code", "python"} <= train.pop("versions").keys()
     assert train == {
         "update": 0,

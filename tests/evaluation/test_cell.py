@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from respo.evaluation.cell import main
-from respo.files import sha256_of, write_parquet
+from respo.files import read_json, sha256_of, write_parquet
 
 PROVENANCE = {
     "verifier": {"name": "strict_box", "version": "1"},
@@ -77,7 +77,9 @@ def make(
     write_parquet(Path("scores.parquet"), pa.Table.from_pylist(rows), provenance)
     monkeypatch.setattr(sys, "argv", ["cell", *arguments(ADDRESS | address)])
     main()
-    return json.loads(Path("cell.json").read_text())
+    cell = read_json(Path("cell.json"))
+    assert cell.pop("self_sha256")
+    return cell
 
 
 def test_cell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +150,11 @@ def test_a_run_of_an_older_version_tells_the_last_start(
 
 def test_programs_have_no_majority(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{name: row[name] for name in row if name != "boxed"} for row in ROWS]
-    assert make(monkeypatch, rows=rows)["majority"] is None
+    code = PROVENANCE | {"verifier": {"name": "code", "version": "1"}}
+    assert make(monkeypatch, rows=rows, provenance=code)["majority"] is None
+    # In all other files the column is there, or a flipped bit has changed its name.
+    with pytest.raises(SystemExit, match=r"scores\.parquet: column 'boxed' is missing; delete"):
+        make(monkeypatch, rows=rows)
 
 
 @pytest.mark.parametrize("provenance", [{}, {"generations": {}}, {"generations": "?"}])

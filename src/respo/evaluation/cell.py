@@ -88,6 +88,9 @@ def _check_complete(path: Path, scores: Scores) -> None:
                 f"{path}: problem {name!r} has {n} samples, but problem {first!r} has {samples}; "
                 "generate the missing ones"
             )
+    verifier = scores.made_from.get("verifier")
+    if isinstance(verifier, dict) and verifier.get("name") != "code" and scores.majority_P is None:
+        raise UserError(f"{path}: column 'boxed' is missing; delete the file and start again")
     if scores.truncated is None or scores.mean_response_tokens is None:
         raise UserError(
             f"{path}: a cell needs the columns 'response_tokens' and 'truncated', without gaps"

@@ -41,12 +41,11 @@ def save_policy(policy: Policy, folder: Path) -> None:
     """
     weights = safetensors.torch.save(split_experts(policy.weights), {"format": "pt"})
     files = text_files(policy) | {WEIGHTS: weights}
+    # Of what is to be written, not of what the disk makes of it.
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     with atomic_folder(folder) as temporary:
-        for name, content in files.items():
+        for name, content in (files | {SUMS: sums_text(sums).encode()}).items():
             (temporary / name).write_bytes(content)
-        # Of what was to be written, not of what the disk made of it.
-        sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-        (temporary / SUMS).write_text(sums_text(sums), encoding="utf-8")
 
 
 def text_files(policy: Policy) -> dict[str, bytes]:
