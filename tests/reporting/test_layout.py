@@ -162,7 +162,16 @@ def test_a_section_stands_below_and_has_its_own_file():
     )
     assert "<h2>Pairs</h2>\n<p>All of them.</p>" in files["html"]
     assert "<li>1: b.</li>" in files["html"]
-    assert "Pairs" not in files["tex"]
+    assert files["tex"].splitlines()[2] == (
+        "% further tables in files beside this one: *.pairs.tex"
+    )
+    assert files["pairs.tex"] == (
+        "% made from results 0123\n"
+        "% needs \\usepackage{booktabs}\n"
+        "\\begin{tabular}{lr}\n\\toprule\nPair & Difference \\\\\n\\midrule\n"
+        "a - b & $+1.0$ \\\\\n\\bottomrule\n\\end{tabular}\n\n"
+        "\\par\\footnotesize\nAll of them.\n\n1: b.\n"
+    )
     assert files["pairs.csv"].splitlines() == [
         "study,pair,difference,made_from", "s,a - b,1.0,0123", "s,a - c,-2.0,0123",
     ]  # fmt: skip
@@ -172,3 +181,4 @@ def test_a_section_without_rows_is_an_empty_file_alone():
     files = rendered(FULL, sections=[Section("pairs", "Pairs", "", [text("x", "X")], [], [])])
     assert "Pairs" not in files["md"] + files["html"]
     assert files["pairs.csv"] == "study,x,made_from\n"
+    assert files["pairs.tex"] == "% made from results 0123\n% no rows to show\n"

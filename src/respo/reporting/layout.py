@@ -97,9 +97,9 @@ class Block:
 
 
 class Section(NamedTuple):
-    """A further table below the first, in Markdown and HTML, if it has rows to show.
+    """A further table below the first, if it has rows to show; in LaTeX it has its own file.
 
-    name: of its CSV file, which has `rows`. shown: the rows that are printed. notes: below it.
+    name: of its files; that of CSV has `rows`. shown: the rows that are printed. notes: below it.
     """
 
     name: str
@@ -148,7 +148,7 @@ class _Form:
 
 
 def render(table: Table, study: str, title: str, made_from: str) -> dict[str, str]:
-    """Return the table's files: text by suffix, `csv`, `md`, `html`, `tex`, `NAME.csv`.
+    """Return the table's files: text by suffix, and of each section `NAME.csv` and `NAME.tex`.
 
     Args:
         table: what is rendered.
@@ -166,6 +166,7 @@ def render(table: Table, study: str, title: str, made_from: str) -> dict[str, st
     }
     for section in table.sections:
         files[f"{section.name}.csv"] = _csv(section.columns, section.rows, study, made_from)
+        files[f"{section.name}.tex"] = _latex_section(section, made_from)
     return files
 
 
@@ -321,6 +322,25 @@ def _html(table: Table, title: str, made_from: str) -> str:
 
 
 def _latex(table: Table, made_from: str) -> str:
+    sections = ", ".join(f"*.{section.name}.tex" for section in table.sections)
+    beside = f"% further tables in files beside this one: {sections}\n" if sections else ""
+    return _latex_file(table.columns, table.blocks, table.notes, made_from, beside)
+
+
+def _latex_section(section: Section, made_from: str) -> str:
+    if not section.shown:
+        return f"% made from results {made_from}\n% no rows to show\n"
+    notes = [section.text, *section.notes]
+    return _latex_file(section.columns, _blocks(section), notes, made_from, "")
+
+
+def _latex_file(
+    columns: Sequence[Column],
+    blocks: Sequence[Block],
+    notes: Sequence[str],
+    made_from: str,
+    beside: str,
+) -> str:
     marks = {Rank.BEST: r"\mathbf{%s}", Rank.SECOND: r"\underline{%s}", Rank.OTHER: "%s"}
 
     def show(value: str, error: str | None, rank: Rank, partial: bool) -> str:
@@ -330,13 +350,13 @@ def _latex(table: Table, made_from: str) -> str:
 
     form = _Form(plain_latex, show)
     body = latex_table(
-        [plain_latex(head) for head in _head(table.columns)],
-        [list(_lines(table.columns, block, form)) for block in table.blocks],
-        _text_columns(table.columns),
+        [plain_latex(head) for head in _head(columns)],
+        [list(_lines(columns, block, form)) for block in blocks],
+        _text_columns(columns),
     )
-    small = "\n\n".join(latex(note) for note in table.notes)
+    small = "\n\n".join(latex(note) for note in notes)
     return (
         f"% made from results {made_from}\n"
         "% needs \\usepackage{booktabs}\n"
-        f"{body}\n\n\\par\\footnotesize\n{small}\n"
+        f"{beside}{body}\n\n\\par\\footnotesize\n{small}\n"
     )

@@ -1,9 +1,9 @@
 """`python -m respo.reporting.table ID --study results/STUDY`: make a table.
 
 Writes `tables/ID.csv`, `.md`, `.html` and `.tex` in the study's folder, from what lies there: a
-partial grid gives a partial table whose notes say what is missing. Some tables have further CSV
-files, such as `ID.contrasts.csv`. With `--reference config/reference` those that a paper prints are
-compared with it, also in `ID.reference.csv`. `ID.sources.json` says what all were made from.
+partial grid gives a partial table whose notes say what is missing. Some tables have further files,
+such as `ID.contrasts.csv` and `.tex`. With `--reference config/reference` those that a paper prints
+are compared with it, also in `ID.reference.csv`. `ID.sources.json` says what all were made from.
 """
 
 import argparse
@@ -87,7 +87,7 @@ def suffixes(id_: str, study: ResolvedStudy, papers: Path | None = None) -> list
     module = registry.module(tables, id_)
     compared = papers and module.PRINTED and printed_numbers(id_, module, study, papers)
     further = [*module.SECTIONS, *(["reference"] if compared else [])]
-    return [*SUFFIXES, *(f"{name}.csv" for name in further)]
+    return [*SUFFIXES, *(f"{name}.{kind}" for name in further for kind in ("csv", "tex"))]
 
 
 if __name__ == "__main__":

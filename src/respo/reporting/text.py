@@ -14,8 +14,12 @@ _SPECIAL = {
     "±": r"$\pm$",
     "×": r"$\times$",
     "†": r"$^{\dagger}$",
+    "²": "$^2$",
     "≤": r"$\leq$",
     "−": "$-$",
+    # At the start of a line these would belong to the end of the line before.
+    "[": "{[}",
+    "*": "{*}",
     # Outside of mathematics the default font has other characters in their place.
     **{character: f"${character}$" for character in "<>|"},
     **{character: f"\\{character}" for character in "&%$#_{}"},

@@ -257,7 +257,8 @@ def test_command_writes_its_files_and_stays_light(full):
         [sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True
     )
     suffixes = table.suffixes(ID, full.study)
-    assert suffixes == ["csv", "md", "html", "tex", "contrasts.csv", "counts.csv"]
+    further = [f"{name}.{kind}" for name in ("contrasts", "counts") for kind in ("csv", "tex")]
+    assert suffixes == ["csv", "md", "html", "tex", *further]
     paths = [full.path / f"tables/respo/table1.{suffix}" for suffix in suffixes]
     assert done.stdout.splitlines() == [*map(str, paths), "set()"]
     for path, text in zip(paths, render(full.results).values(), strict=True):

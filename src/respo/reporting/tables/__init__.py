@@ -6,7 +6,7 @@ Each has:
 - `inputs(study)`: the files that it is made from, below the study's folder
 - `make(results)`: the `Table`
 - `PRINTED`: where the paper prints its values, sources of `config/reference`; () for nowhere
-- `SECTIONS`: names of its further CSV files
+- `SECTIONS`: names of its further tables, which have CSV and LaTeX files of their own
 
 Snakemake asks the first two at every start: a module must import without torch and matplotlib.
 """
