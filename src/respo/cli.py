@@ -21,6 +21,16 @@ def explain(error: OSError) -> str:
     return f"{where}: {error.strerror or error}"
 
 
+def printable(text: str) -> str:
+    """Write out what a terminal would obey: texts of files stand in messages, and may hold it."""
+    return "".join(
+        character
+        if character.isprintable() or character == "\n"
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
 def command(main: Callable[[], None]) -> Callable[[], None]:
     """Turn expected errors of ``main`` into one line on standard error and an exit code.
 
@@ -34,14 +44,14 @@ def command(main: Callable[[], None]) -> Callable[[], None]:
             main()
             sys.stdout.flush()
         except UserError as error:
-            sys.exit(f"error: {error}")
+            sys.exit(f"error: {printable(str(error))}")
         except BrokenPipeError:
             # The reader (head, less) went away: nobody to tell. Keep Python from flushing again,
             # and end as programs do that the signal kills: the work may be unfinished.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(141)
         except OSError as error:
-            sys.exit(f"error: {explain(error)}")
+            sys.exit(f"error: {printable(explain(error))}")
         except KeyboardInterrupt:
             print("interrupted; the next start continues", file=sys.stderr)
             sys.exit(130)

@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from respo.cli import UserError, explain
+from respo.cli import UserError, explain, printable
 from respo.config import Run, check_weights, load_settings, load_study, renew_outdated
 from respo.config.schema import Programs, Published, VerlModel, VllmModel
 from respo.config.study import BASELINE
@@ -30,7 +30,7 @@ CONFIG = Path(workflow.basedir) / "config"
 
 def fail(message):
     """End with one message, before any work starts."""
-    sys.exit(f"error: {message}")
+    sys.exit(f"error: {printable(str(message))}")
 
 
 try:
