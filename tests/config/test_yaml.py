@@ -18,6 +18,7 @@ from respo.config.yaml import canonical, read_yaml
         ("a: 1\nb: 2\na: 3\n", r":3: the key 'a' stands twice"),
         ("a: [1\n", r":2: "),
         ("a: !!python/object/apply:os.system ['true']\n", r":1: could not determine a constructor"),
+        ("a: &x 1\nb: *x\n", r":2: \*x is not read; write the values out"),
         ("a: !!float abc\n", "could not convert"),
         ("a: 2024-13-45\n", "month must be in 1..12"),
         ("a: " + "9" * 5000 + "\n", "Exceeds the limit"),

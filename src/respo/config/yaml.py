@@ -1,7 +1,8 @@
 """YAML without its traps.
 
-PyYAML reads `010` as 8, `1:30` as 90, `on:` as the key True, and keeps the last of two equal keys.
-Here each is an error that names file and line. `3e-4`, a string to PyYAML, is refused later, by the
+PyYAML reads `010` as 8, `1:30` as 90, `on:` as the key True, and keeps the last of two equal keys;
+with aliases (`*name`) ten lines can stand for a billion values. Here each is an error that names
+file and line. `3e-4`, a string to PyYAML, is refused later, by the
 schema, with the same advice. Nothing but plain data is ever built.
 """
 
@@ -19,6 +20,14 @@ PLAIN_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 
 class _Loader(yaml.SafeLoader):
     """SafeLoader that refuses what would silently mean something else."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.composer.ComposerError(
+                None, None, f"*{event.anchor} is not read; write the values out", event.start_mark
+            )
+        return super().compose_node(parent, index)
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
