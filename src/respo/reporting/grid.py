@@ -4,13 +4,13 @@ A table of this kind says which runs and which benchmarks it has; the rest is th
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
 from respo.config import Run
 from respo.config.study import ResolvedStudy
-from respo.reporting import labels, notes
+from respo.reporting import labels, notes, registry, tables
 from respo.reporting.layout import (
     Block,
     Cell,
@@ -108,7 +108,28 @@ class Grid:
         Raises:
             UserError: a damaged or misplaced cell.
         """
-        return self.lay_out(results, self.pools(results))
+        table = self.lay_out(results, self.pools(results))
+        return replace(table, notes=[*table.notes, *self._twins(results.study)])
+
+    def _twins(self, study: ResolvedStudy) -> list[str]:
+        """Write which other tables of a study have the same rows and columns as this one."""
+        modules = {id_: registry.module(tables, id_) for id_ in study.study.tables}
+        # Those that add something have a `make` of their own.
+        grids = [m.GRID for m in modules.values() if hasattr(m, "GRID") and m.make == m.GRID.make]
+        names = [grid.id for grid in grids if grid.id != self.id and grid.shows(study, self)]
+        return [
+            f"In this study `{name}` shows the same: the two differ where a study has benchmarks "
+            "of several kinds, or models beside its own."
+            for name in names
+        ]
+
+    def shows(self, study: ResolvedStudy, other: "Grid") -> bool:
+        """Return whether the rows and columns for a study are those of another table."""
+        return (self.kinds, self.runs(study), self.benchmarks(study)) == (
+            other.kinds,
+            other.runs(study),
+            other.benchmarks(study),
+        )
 
     def pools(self, results: Results) -> dict[str, list[Row]]:
         """Read the rows, once for each kind."""

@@ -64,6 +64,17 @@ def test_missing_cells_are_named_with_the_table(folder):
     assert f"snakemake {made.path}/tables/maspo/table1.md" in text
 
 
+def test_tables_that_are_the_same_say_so(folder):
+    both = {"tables": ["aspo/table1", "maspo/table1", "maspo/table2", "respo/table1"]}
+    text = table.make("aspo/table1", folder(**both).results)["md"]
+    assert "- In this study `maspo/table1` shows the same: the two differ where" in text
+    text = table.make("maspo/table1", folder(**both).results)["md"]
+    assert "- In this study `aspo/table1` shows the same: " in text
+    assert text.count("In this study") == 1
+    alone = table.make("maspo/table1", folder(tables=["maspo/table1"]).results)["md"]
+    assert "In this study" not in alone
+
+
 def test_each_verifier_has_its_table(paper):
     made = paper("aspo")
     for method in ("grpo", "aspo", "grpo-no-is"):
