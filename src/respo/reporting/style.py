@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import ScalarFormatter
 
 from respo.files import atomic_path
 
@@ -195,7 +196,15 @@ def plain_ticks(axes: Axes) -> None:
 
     They stand at the top of an axis, where they are missed, the more if panels share it.
     """
-    axes.ticklabel_format(axis="y", style="plain", useOffset=False)
+    axes.yaxis.set_major_formatter(_Plain(useOffset=False))
+    axes.ticklabel_format(axis="y", style="plain")
+
+
+class _Plain(ScalarFormatter):
+    """Writes zero without the digits of its neighbours."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return "0" if x == 0 else super().__call__(x, pos)
 
 
 def save(figure: Figure, stem: Path, made_from: str) -> list[Path]:

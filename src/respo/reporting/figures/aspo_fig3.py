@@ -1,4 +1,4 @@
-"""Mean ratio of responses by sign of their advantage. ASPO, Fig. 3."""
+"""Mean token ratio of responses by sign of their advantage. ASPO, Fig. 3."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def draw(results: Results) -> Figure:
     panels = figure.subplots(len(settings), len(methods), squeeze=False, sharex=True, sharey="row")
     width = curves.window(study.study.updates)
     for row, setting in zip(panels, settings, strict=True):
-        row[0].set_ylabel(setting.title(study, ",\n") + "\nmean ratio − 1")
+        row[0].set_ylabel(setting.title(study, ",\n") + "\nmean token ratio − 1")
         for group in curves.shown_in(setting, groups):
             axes = row[methods.index(group.method)]
             metrics = [results.metrics(run, *COLUMNS.values()) for run in group.runs]
@@ -44,7 +44,11 @@ def draw(results: Results) -> Figure:
         axes.set(xlabel="policy updates", xlim=(0, study.study.updates))
     figure.align_ylabels()
     style.legend(figure, LINES)
-    text = f"running mean over about {width} updates, of whole rollout batches"
+    text = (
+        "token ratio: π / π_old, here the mean over the tokens of a response, then over the "
+        "responses of one sign; shown are means of rollout batches, as a running mean over as many "
+        f"of them as make about {width} updates, one at least"
+    )
     text += curves.spread_note(runs) + curves.missing_runs(results, runs)
     style.note(figure, text)
     return figure

@@ -14,7 +14,7 @@ from respo.reporting.results import Results
 
 QUANTITIES = (dynamics.SCORE, dynamics.ENTROPY, dynamics.LENGTH)
 # Points of several methods at one k lie beside each other, as far as this share of k.
-SPREAD_OF_POINTS = 0.16
+SPREAD_OF_POINTS = 0.4
 
 
 def draw(results: Results) -> Figure:
@@ -29,9 +29,11 @@ def draw(results: Results) -> Figure:
     dynamics.fill(results, runs, QUANTITIES, below, looks)
     style.legend(figure, looks.legend())
     names = dynamics.named(results, choices.most_sampled(study))
-    text = f"pass@k: mean of {names}, bars ± 1 standard error over problems, points of one k "
-    text += "beside each other; " + dynamics.note(results, runs, QUANTITIES)
-    style.note(figure, text)
+    text = (
+        f"pass@k: mean of {names}, bars ± 1 standard error over problems, points of one k beside "
+        "each other in the order of the legend; "
+    )
+    style.note(figure, text + dynamics.note(results, runs, QUANTITIES))
     return figure
 
 
