@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from respo.config import load_study
-from respo.reporting import choices
+from respo.reporting import choices, selection
 from respo.reporting.methods import CONFIG
 
 STUDIES = sorted(path.stem for path in (CONFIG / "studies").glob("*.yaml"))
@@ -68,6 +68,24 @@ def test_sweeps_of_the_maspo_paper():
         "needs 3 methods of one objective on one model, and the study has none"
     )
     assert choices.refusal("maspo/fig8", study("respo")) is not None
+
+
+@pytest.mark.parametrize("name", ["maspo", "tiny-methods"])
+def test_a_figure_of_a_sweep_shows_rows_of_the_table_of_sweeps(name):
+    resolved = study(name)
+    rows, runs = set(selection.sweeps(resolved)), choices.sweeps(resolved)
+    assert runs
+    assert set(runs) <= rows
+    # All of one family at a model and N, or none.
+    families = {selection.family(resolved.methods[run.method]) for run in runs}
+    places = {(run.model, run.staleness) for run in runs}
+    assert set(runs) == {
+        run
+        for run in rows
+        if (run.model, run.staleness) in places
+        and selection.family(resolved.methods[run.method]) in families
+    }
+    assert len(families) == 1
 
 
 def test_methods_and_models_of_the_grid():

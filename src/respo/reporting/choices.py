@@ -12,10 +12,10 @@ from typing import NamedTuple
 from respo.config import Run
 from respo.config.schema import Architecture, LocalModel, Method, VerlModel
 from respo.config.study import BASELINE, ResolvedStudy
+from respo.reporting import selection
+from respo.reporting.selection import SWEEP, Family
 
 METRICS, CELLS, LAST_CELLS, SCORES = "metrics", "cells", "last cells", "scores"
-# As many parameter sets of one objective are a sweep.
-SWEEP = 3
 
 
 def curves(study: ResolvedStudy) -> list[Run]:
@@ -71,24 +71,20 @@ def dual_clip(study: ResolvedStudy) -> list[Run]:
 
 
 def sweep(study: ResolvedStudy) -> list[str]:
-    """Return the methods of the objective that has the most parameter sets in the study.
-
-    None where there are fewer than `SWEEP`.
-    """
-    by_objective: dict[str, dict[str, str]] = {}
-    for name, method in study.methods.items():
-        # Of methods that differ in options alone, the first.
-        of_objective = by_objective.setdefault(method.objective, {})
-        of_objective.setdefault(repr(sorted(method.parameters.items())), name)
-    most = max(by_objective.values(), key=len)
-    return list(most.values()) if len(most) >= SWEEP else []
+    """Return the methods of the largest sweep among the runs of full length; none without any."""
+    families: dict[Family, list[str]] = {}
+    for run in selection.swept(study, curves(study)):
+        names = families.setdefault(selection.family(study.methods[run.method]), [])
+        if run.method not in names:
+            names.append(run.method)
+    largest = max(families.values(), key=len, default=[])
+    return [name for name in study.methods if name in largest]
 
 
 def sweeps(study: ResolvedStudy) -> list[Run]:
-    """Return the runs of a sweep, of the models that have several of its methods."""
-    chosen = [run for run in curves(study) if run.method in sweep(study)]
-    by_model = {model: {r.method for r in chosen if r.model == model} for model in study.models}
-    return [run for run in chosen if len(by_model[run.model]) > 1]
+    """Return the runs of the largest sweep, of each model and N that has enough of it."""
+    swept, names = set(selection.swept(study, curves(study))), sweep(study)
+    return [run for run in curves(study) if run in swept and run.method in names]
 
 
 def one_at_a_time(study: ResolvedStudy) -> list[Run]:

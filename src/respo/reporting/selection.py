@@ -55,19 +55,24 @@ def ablations(study: ResolvedStudy) -> list[Run]:
 
 
 def sweeps(study: ResolvedStudy) -> list[Run]:
-    """Return the runs of families of which a model and N has several parameter sets.
+    """Return the evaluated runs of sweeps; those of a family are adjacent."""
+    return swept(study, trained(study))
 
-    At least `SWEEP` of them; the runs of a family are adjacent.
+
+def swept(study: ResolvedStudy, runs: Sequence[Run]) -> list[Run]:
+    """Return those of some runs whose model and N has a sweep of their family.
+
+    That is at least `SWEEP` parameter sets; the runs of a family are adjacent.
     """
     groups: dict[tuple[str, int, Family], list[Run]] = {}
-    for run in trained(study):
+    for run in runs:
         key = (run.model, run.staleness, family(study.methods[run.method]))
         groups.setdefault(key, []).append(run)
     return [
         run
-        for runs in groups.values()
-        for run in runs
-        if len({_parameters(study.methods[run.method]) for run in runs}) >= SWEEP
+        for of_group in groups.values()
+        for run in of_group
+        if len({_parameters(study.methods[run.method]) for run in of_group}) >= SWEEP
     ]
 
 
