@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from respo.provenance.read import read
+
 ROOT = Path(__file__).parents[2]
 MINI = {
     "title": "Miniature",
@@ -137,6 +139,37 @@ def test_everything_is_there(study):
     # Each job leaves its log and its times.
     assert (results / "logs/train/mini/respo/N2/seed1.log").exists()
     assert (results / "benchmarks/train/mini/respo/N2/seed1.tsv").exists()
+
+
+def test_every_result_tells_where_it_comes_from(study, monkeypatch):
+    monkeypatch.chdir(study)
+    results = Path("results/mini")
+    cell = f"{RUN.format('respo')}/eval/4/easy"
+    products = [f"tables/{name}.tex" for name in MINI["tables"]]
+    products += [f"figures/{name}.pdf" for name in MINI["figures"]]
+    for path in (
+        *(
+            Path(cell) / f"{name}"
+            for name in ("cell.json", "scores.parquet", "generations.parquet")
+        ),
+        *(Path(RUN.format("grpo")) / name for name in (".", "metrics.parquet", "checkpoints/4")),
+        *(results / name for name in (*products, "explore.html", "report.html", ".")),
+        *(results / name for name in ("initial/mini", "data/train/chain.parquet")),
+    ):
+        told = read(path)
+        assert told["warnings"] == [], path
+        assert {one["state"] for one in told.get("made_from", ())} <= {"unchanged"}, path
+        files = told.get("sources", {"files": {}})["files"].values()
+        assert {one["state"] for one in files} <= {"unchanged", None}, path
+    told = read(Path(cell) / "cell.json")
+    assert told["command"] == f"snakemake --force {cell}/cell.json --config study=mini"
+    assert len(told["made_from"]) == 7
+    assert all(told["durations"][step] > 0 for step in ("training", "generation", "scoring"))
+    assert [start["update"] for start in told["training"]["starts"]] == [0]
+    table = read(results / "tables/respo/table1.md")
+    # Two runs, each with two cells, the study, and the papers' numbers.
+    assert len(table["sources"]["by_run"]) == 2
+    assert len(table["sources"]["files"]) == 2 * 2 + 2
 
 
 def test_nothing_is_left_to_do(study):
