@@ -158,6 +158,7 @@ class Grid:
             [(part, rows, [*names, MACRO]) for part, rows in parts],
             [
                 *self.about(results, pools, block, compared),
+                *notes.spread(pools[self.kinds[0]]),
                 *notes.missing(results, self.id, self.inputs(study)),
             ],
             extra,

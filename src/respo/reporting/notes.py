@@ -49,8 +49,7 @@ def of_cells(
         shown.append("Rows without N are models as they come, not trained here.")
     if any(len(row.runs) > 1 for row in rows):
         shown.append(
-            "Values are means over seeds; a problem's cluster holds the samples of all seeds. "
-            "Seed sd: population standard deviation (ddof 0) of the macro average across seeds."
+            "Values are means over seeds; a problem's cluster holds the samples of all seeds."
         )
     return [
         *shown,
@@ -59,6 +58,13 @@ def of_cells(
         f"by a crash or too much memory or output, {totals['failed']:,}. Cut at the length limit: "
         f"{totals['truncated']:,}.",
     ]
+
+
+def spread(rows: Sequence[Row]) -> list[str]:
+    """Write what the column of the spread over seeds is, where there are several."""
+    if all(len(row.runs) < 2 for row in rows):
+        return []
+    return ["Seed sd: population standard deviation (ddof 0) of the macro average across seeds."]
 
 
 def ranking(blocks: Sequence[Sequence[Row]], of: str) -> list[str]:
