@@ -264,3 +264,16 @@ def test_a_function_without_a_name(read):
 def test_an_id_that_stands_twice(read):
     with pytest.raises(UserError, match=r"rows.jsonl:2: id '1873_A' stands in .*rows.jsonl:1 too"):
         read("livecodebench", lcb(), lcb())
+
+
+def test_integers_of_any_number_of_digits(read):
+    """Python's own limit is 4,300."""
+    tests = [case("9" * 5000, "1" + "0" * 5000, "functional")]
+    [found], _ = read("livecodebench", functional() | {"private_test_cases": json.dumps(tests)})
+    assert json.loads(found["tests"])["tests"][1]["output"] == "1" + "0" * 5000
+
+
+def test_starter_code_that_is_no_text_is_none(read):
+    rows = {"problem": "q", "tests": [case("1", "2")], "starter_code": [None]}
+    [found], _ = read("deepcoder", rows)
+    assert found["prompt"] == "q"

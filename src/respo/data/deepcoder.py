@@ -39,7 +39,8 @@ def problem(values: dict[str, Any]) -> Problem:
     kinds = {_is_call(case) for case in cases}
     if len(kinds) > 1:
         raise NoAnswer("some tests are of a function, and others of standard input")
-    starter_code = values.get("starter_code") or ""
+    given = values.get("starter_code")
+    starter_code = given if isinstance(given, str) else ""
     if kinds == {False}:
         tests = [Case(_lines(case["input"]), _lines(case["output"])) for case in cases]
         return Problem("", prompt, starter_code, None, checked(None, tests))

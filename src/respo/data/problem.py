@@ -46,7 +46,7 @@ def parsed(value: Any, what: str) -> Any:
 def is_json(text: str) -> bool:
     """Tell whether a text is one JSON value."""
     try:
-        json.loads(text)
+        json.loads(text, parse_int=str)  # of any number of digits, which Python limits
     except (ValueError, RecursionError):
         return False
     return True

@@ -14,8 +14,10 @@ One rule for all benchmarks, on a response without its reasoning (all that comes
 What names several letters (`\boxed{B, C}`, `the answer is B or C`) is a statement of none. Dollar
 signs, the font commands of LaTeX and of HTML do not matter. Rather none than a wrong letter: a
 capital that merely stands in a sentence is none (`A good idea is C`), nor is `E. coli`, where a
-point and a small letter follow outside of bold type; so `The answer is B. the cell` has none. Nor
-have a small letter outside of a box, `B) text` below other lines, and other languages.
+point and a small letter follow outside of bold type and of the beginning of a line; so `The answer
+is B. the cell` has none. Nor have a small letter outside of a box, `B) text` below other lines, and
+other languages. A name that begins a response of one line passes for an option: `J. Smith says so`
+has J, as `J. Saturn` must.
 
 Others differ. The script of MMLU-Pro (Wang et al., 2024) takes the *first* `answer is (B)`, else
 the last `Answer: B` of a line, else the last letter that stands alone anywhere, else one at random;
@@ -43,7 +45,11 @@ _IN_BOX = re.compile(
     r"[(\[]{0,2}([a-j])(?!\w)",
     re.IGNORECASE,
 )
-_AFTER_IN_BOX = re.compile(r"[)\]]{0,2}[.:]?(?:\s{0,3}$|(?<=[)\].:])\s|\s[-–—:]\s)")
+_AFTER_IN_BOX = re.compile(
+    r"[)\]]{0,2}[.:]?(?:\s{0,3}$|(?<=[)\].:])\s"
+    # No formula: the next letter does not stand alone.
+    r"|\s[-–—:]\s(?![A-Za-z]\s{0,3}(?:$|[-+*/^=])))"
+)
 
 _MARK = r"(?P<mark>[*(\[]{0,5})"
 _PHRASE = re.compile(
@@ -145,7 +151,9 @@ def _innermost_boxes(text: str) -> Iterator[tuple[int, str]]:
 def _phrases(text: str) -> Iterator[_Statement]:
     for found in _PHRASE.finditer(text):
         place = found.start("letter")
-        after = _AFTER_MARKED if found["mark"] else _AFTER_PLAIN
+        # Stressed, or at the beginning of a line, it is no initial of a name.
+        stressed = found["mark"] or text[place - 1] == "\n"
+        after = _AFTER_MARKED if stressed else _AFTER_PLAIN
         if found["wrong"]:
             continue
         if _SEVERAL.match(text, found.end()):
