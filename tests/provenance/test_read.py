@@ -1,0 +1,380 @@
+"""What is told of each kind of file, and what is noticed when one has changed."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from respo.cli import UserError
+from respo.files import read_json, sha256_of, write_json, write_parquet
+from respo.provenance import sources
+from respo.provenance.read import read
+
+
+def states(told):
+    return {one["what"]: one["state"] for one in told["made_from"]}
+
+
+def append(path):
+    path.write_bytes(path.read_bytes() + b"\n")
+
+
+ALL_OF_CELL = [
+    "configuration",
+    "initial weights",
+    "training set",
+    "checkpoint",
+    "benchmark",
+    "generations",
+    "scores",
+]
+
+
+def test_a_cell_tells_everything(made):
+    made.time(f"eval/{made.run.name}/128/chain-hard.generate", 7.5)
+    told = read(made.cell)
+    assert (told["kind"], told["update"], told["name"]) == ("cell", 128, "chain-hard")
+    assert told["study"]["name"] == "tiny"
+    assert told["run"] == {"model": "qwen3-tiny", "method": "respo", "staleness": 32, "seed": 1}
+    assert told["numbers"]["pass_at_1"] == 0.5
+    assert states(told) == dict.fromkeys(ALL_OF_CELL, "unchanged")
+    hashes = {one["what"]: one["sha256"] for one in told["made_from"]}
+    assert hashes["benchmark"] == sha256_of(made.benchmark)
+    assert hashes["scores"] == sha256_of(made.cell.with_name("scores.parquet"))
+    assert told["verifier"] == {"name": "strict_box", "version": "0.1.0"}
+    assert told["sampling"]["top_p"] == 0.7
+    assert [one["torch"] for one in told["environments"]["training"]] == ["2.13"]
+    assert told["environments"]["cell"][0]["numpy"] == "2"
+    assert told["environments"]["generation"][0]["engine"] == "local"
+    assert told["environments"]["scoring"][0]["verifier"] == "strict_box 0.1.0"
+    # Of the warm start and the training from their records, of generation from snakemake's.
+    assert told["durations"] == {
+        **{"warm start": 44.0, "training": 90.0, "generation": 7.5},
+        **{"scoring": None, "cell": None},
+    }
+    assert told["training_set"]["origin"].startswith("generated (chain: operators [1, 8]")
+    assert told["benchmark_rows"]["version"] == 1
+    assert told["warnings"] == []
+    path = f"{made.run.name}/eval/128/chain-hard/cell.json"
+    assert told["command"] == (
+        f"snakemake --force {made.path}/{path} --config study=tiny results={made.path.parent}"
+    )
+
+
+@pytest.mark.parametrize("name", ["scores.parquet", "generations.parquet", "."])
+def test_scores_generations_and_the_folder_of_a_cell(made, name):
+    told = read(made.cell.with_name(name) if name != "." else made.cell.parent)
+    expected = {"generations.parquet": ALL_OF_CELL[:5], "scores.parquet": ALL_OF_CELL[:6]}
+    assert list(states(told)) == expected.get(name, ALL_OF_CELL)
+    assert told["environments"]["training"][0]["torch"] == "2.13"
+    assert told["command"].split()[2].endswith("cell.json" if name == "." else name)
+
+
+def test_a_package_upgraded_between_two_starts_is_told(made):
+    made.train(starts=[(0, {}), (64, {"torch": "2.14", "processor": "q"})])
+    made.evaluate()
+    told = read(made.cell)
+    found = [(one["torch"], one["processor"]) for one in told["environments"]["training"]]
+    assert found == [("2.13", "p"), ("2.14", "q")]
+    assert [start["update"] for start in told["training"]["starts"]] == [0, 64]
+
+
+def test_a_cell_tells_of_its_run_as_it_was(made):
+    made.train(starts=[(0, {"torch": "3.0"})])  # trained anew since
+    assert [one["torch"] for one in read(made.cell)["environments"]["training"]] == ["2.13"]
+    assert [one["torch"] for one in read(made.folder)["environments"]["training"]] == ["3.0"]
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda made: append(made.folder / "config.yaml"), "configuration"),
+        (lambda made: made.initial(weights_sha256="x"), "initial weights"),
+        (lambda made: made._rows("train/chain", {"x": 1}), "training set"),
+        (lambda made: made.train(checkpoints={"128": "x"}), "checkpoint"),
+        (lambda made: made._rows("held_out/chain-hard", {}), "benchmark"),
+        (lambda made: append(made.cell.with_name("generations.parquet")), "generations"),
+        (lambda made: append(made.cell.with_name("scores.parquet")), "scores"),
+    ],
+)
+def test_what_has_changed_since_is_named(made, change, what):
+    change(made)
+    assert states(read(made.cell)) == dict.fromkeys(ALL_OF_CELL, "unchanged") | {what: "changed"}
+
+
+def test_what_is_gone_is_missing(made):
+    for name in ("data", "initial"):
+        shutil.rmtree(made.path / name)
+    for name in ("generations", "scores"):
+        made.cell.with_name(f"{name}.parquet").unlink()
+    told = read(made.cell)
+    gone = dict.fromkeys(ALL_OF_CELL, "missing") | dict.fromkeys(
+        ["configuration", "checkpoint"], "unchanged"
+    )
+    assert states(told) == gone
+    (made.folder / "train.json").unlink()
+    assert "the run has not ended" in read(made.cell)["warnings"][0]
+
+
+def test_settings_that_differ_from_defaults_and_from_the_study(made):
+    path = made.folder / "config.yaml"
+    text = path.read_text().replace("kl_coefficient: 0.0\n", "kl_coefficient: 0.01\n")
+    path.write_text(text.replace("lambda_pos: 1.0", "lambda_pos: 1.5"))
+    settings = read(made.folder)["settings"]
+    assert settings["differs"] == [
+        {"key": "training.kl_coefficient", "value": 0.01, "default": 0.0}
+    ]
+    (beside,) = settings["beside_study"]
+    assert (beside["key"], beside["study"]) == ("training.kl_coefficient", 0.0)
+    assert settings["chosen"]["staleness"] == 32
+    assert settings["objective"]["name"] == "respo"
+    assert settings["objective"]["code"] == settings["objective"]["code_now"]
+
+
+def test_a_formula_that_has_changed_since(made):
+    path = made.folder / "config.yaml"
+    line = next(x for x in path.read_text().splitlines() if x.startswith("objective_code"))
+    path.write_text(path.read_text().replace(line, "objective_code: 0123456789ab"))
+    made.train()
+    (warning,) = read(made.folder)["warnings"]
+    assert warning.startswith("the formula of objective respo has changed since: its code was 0123")
+
+
+def test_a_configuration_of_another_version(made):
+    path = made.folder / "config.yaml"
+    path.write_text(path.read_text() + "unheard_of: 1\n")
+    made.train()
+    told = read(made.folder)
+    assert "unheard_of" in told["settings"]["unreadable"]
+    assert told["warnings"] == [told["settings"]["unreadable"]]
+
+
+def test_the_files_of_a_run(made):
+    for name in ("metrics.parquet", "branches.parquet", "train.json", "config.yaml", "."):
+        told = read(made.folder / name)
+        assert told["command"].split()[2] == f"{made.folder}/train.json"
+        assert states(told) == dict.fromkeys(ALL_OF_CELL[:3], "unchanged")
+        assert told["warnings"] == []
+    write_parquet(made.folder / "metrics.parquet", pa.table({"update": [1]}), {"synthetic": True})
+    other, made_up = read(made.folder / "metrics.parquet")["warnings"]
+    assert other.endswith("is not of the training that train.json beside it tells of")
+    assert made_up == "its numbers are made up (synthetic)"
+
+
+@pytest.mark.parametrize("name", [".", "model.safetensors"])
+def test_a_checkpoint_is_hashed(made, name):
+    folder = made.folder / "checkpoints/128"
+    assert states(read(folder / name))["weights of this checkpoint"] == "unchanged"
+    made.weights(folder, b"others")
+    assert states(read(folder / name))["weights of this checkpoint"] == "changed"
+    (folder / "model.safetensors").unlink()
+    assert states(read(folder))["weights of this checkpoint"] == "missing"
+
+
+def test_initial_weights(made):
+    folder = made.path / "initial/qwen3-tiny"
+    for path in (folder, folder / "initial.json", folder / "weights", folder / "config.yaml"):
+        told = read(path)
+        assert states(told) == {"weights": "unchanged"}
+        assert told["initial"]["origin"].startswith("supervised training from random weights")
+        assert told["command"].split()[2] == f"{folder}/initial.json"
+    made.weights(folder / "weights", b"others")
+    assert states(read(folder)) == {"weights": "changed"}
+
+
+def test_rows_of_the_hub(made):
+    path = made.training_set
+    path.with_suffix(".yaml").write_text(
+        "source: rows\nhub: a/b\nrevision: v1\nfiles: [c.parquet]\n"
+    )
+    files = {"commit": "d" * 40, "sha256": {"c.parquet": "e" * 64}}
+    write_parquet(path, pa.table({"id": ["a"], "prompt": ["p"]}), {"files": files})
+    rows = read(path)["rows"]
+    assert rows["origin"] == "a/b on the hub at v1"
+    assert rows["files"] == files
+    assert rows["sha256"] == sha256_of(path)
+
+
+@pytest.fixture
+def table(made):
+    """A table of the cell, as `respo.reporting.table` records it."""
+    path = made.path / "tables/respo/table1.md"
+    path.parent.mkdir(parents=True)
+    names = ["study.yaml", f"{made.run.name}/eval/128/chain-hard/cell.json"]
+    files = {name: sha256_of(made.path / name) for name in names}
+    digits = sources.digest(files)
+    path.write_text(f"| a |\n<!-- made from results {digits} -->\n")
+    path.with_suffix(".csv").write_text(f"a,made_from\n1,{digits}\n")
+    both = [path, path.with_suffix(".csv")]
+    sources.write_sources(made.path, "tiny", both, digits, files, "numpy")
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".md", ".csv", ".sources.json"])
+def test_a_table_tells_its_sources(made, table, suffix, here):
+    told = read(table.with_suffix(suffix))
+    assert (told["kind"], told["name"], told["warnings"]) == ("table", "respo/table1", [])
+    assert list(told["sources"]["by_run"]) == [made.run.name]
+    assert {one["state"] for one in told["sources"]["files"].values()} == {"unchanged"}
+    assert f"made from results {told['digits']} -->" in table.read_text()
+    assert told["environments"]["table"][0].items() >= here.items()
+    assert told["environments"]["training"][0]["torch"] == "2.13"
+    assert told["command"].split()[2] == f"{made.path}/tables/respo/table1.html"
+    assert told["redraw"].startswith("python -m respo.reporting.table respo/table1 --study ")
+
+
+def test_a_source_that_has_changed_or_gone(made, table):
+    made.evaluate(numpy="3")
+    told = read(table)
+    assert told["warnings"] == [f"{made.cell}: has changed since"]
+    made.cell.unlink()
+    assert read(table)["warnings"] == [f"{made.cell}: is not there any more"]
+
+
+def test_a_damaged_source_is_one_note(made, table):
+    made.cell.write_text("{")
+    changed, damaged = read(table)["warnings"]
+    assert changed == f"{made.cell}: has changed since"
+    assert damaged.startswith(f"{made.cell}: not valid JSON")
+
+
+def test_a_table_that_was_edited(table):
+    table.write_text(table.read_text().replace("a", "b"))
+    assert read(table)["warnings"] == [f"{table}: was changed after it was made"]
+    table.write_text("<!-- made from results 0123456789ab -->")
+    told = read(table)["warnings"]
+    assert told[1].startswith(f"{table}: says that it was made from results 0123456789ab, its rec")
+
+
+def test_a_table_without_record(table):
+    table.with_suffix(".sources.json").unlink()
+    told = read(table)
+    assert told["digits"]
+    assert "nothing says what this was made from" in told["warnings"][0]
+
+
+def test_cells_made_under_other_versions_are_noted(made, table):
+    another = made.cell.parents[1] / "chain-easy" / "cell.json"
+    cell = {k: v for k, v in read_json(made.cell).items() if k != "self_sha256"}
+    cell["made_from"]["environment"]["numpy"] = "3"
+    cell["made_from"]["scores"]["verifier"]["version"] = "0.2.0"
+    cell["made_from"]["run"]["environments"].append({"torch": "2.14"})
+    write_json(another, cell)
+    record = sources.read_sources(table.with_suffix(".sources.json"))
+    names = [*record["sources"], another.relative_to(made.path).as_posix()]
+    files = {name: sha256_of(made.path / name) for name in names}
+    table.write_text("")
+    sources.write_sources(made.path, "tiny", [table], "0", files)
+    told = read(table)
+    hard = made.cell.relative_to(made.path).as_posix()
+    easy = another.relative_to(made.path).as_posix()
+    assert told["warnings"] == [
+        f"training was not the same for all sources: torch: 2.14 in 1 ({easy}); 2.13 in 2 "
+        f"({easy}, {hard})",
+        f"scoring was not the same for all sources: verifier: strict_box 0.2.0 in 1 ({easy}); "
+        f"strict_box 0.1.0 in 1 ({hard})",
+        f"cell was not the same for all sources: numpy: 3 in 1 ({easy}); 2 in 1 ({hard})",
+    ]
+
+
+def test_a_table_that_was_copied_is_found_by_its_bytes(made, table, tmp_path):
+    copy = tmp_path / "paper.md"
+    shutil.copy(table, copy)
+    told = read(copy)
+    assert (told["kind"], told["digits"]) == ("table or figure", read(table)["digits"])
+    assert "--study" in told["warnings"][0]
+    assert read(copy, made.path) == read(table)
+    copy.write_text(copy.read_text() + "\n")
+    with pytest.raises(UserError, match=r"is no table or figure of .*tiny as it was made there"):
+        read(copy, made.path)
+
+
+def test_a_figure_of_methods(tmp_path):
+    path = tmp_path / "k.png"
+    path.write_bytes(b"\x89PNG\0Source\0respo/fig1 drawn from methods 0123456789ab: grpo,aspo\0")
+    told = read(path)
+    assert (told["kind"], told["methods"]) == ("figure of methods", ["grpo", "aspo"])
+    assert told["command"] == (
+        "python -m respo.reporting.figure respo/fig1 --methods grpo,aspo --out k.png"
+    )
+
+
+def test_a_report_that_is_older_than_a_table(made, table):
+    html = table.with_suffix(".html")
+    html.write_text("new")
+    report = made.path / "report.html"
+    report.write_text("data:text/html;base64,b2xk")  # old
+    told = read(report)
+    assert told["contents"]["tables/respo/table1.html"] == "changed"
+    assert told["contents"]["explore.html"] == "missing"
+    assert told["warnings"] == [f"{html}: has changed since"]
+    html.write_text("old")
+    assert read(report)["contents"]["tables/respo/table1.html"] == "unchanged"
+
+
+def test_a_study_counts_what_is_there(made):
+    for path in (made.path, made.path / "study.yaml"):
+        told = read(path)
+        assert (told["kind"], told["there"]) == ("study", 2)
+        assert told["expected"] > 100
+        assert told["command"] == f"snakemake --config study=tiny results={made.path.parent}"
+
+
+def test_files_outside_of_a_study_tell_what_they_say_themselves(made, tmp_path):
+    for name in ("cell.json", "scores.parquet", "generations.parquet"):
+        copy = tmp_path / f"copy-{name}"
+        shutil.copy(made.cell.with_name(name), copy)
+        told = read(copy)
+        assert told["kind"] == name.partition(".")[0]
+        assert told["environments"]["generation"][0]["torch"] == "2.13"
+        assert told["sampling"]["temperature"] == 1.0
+        assert "command" not in told
+    shutil.copy(made.folder / "metrics.parquet", tmp_path / "m.parquet")
+    assert read(tmp_path / "m.parquet")["recorded"].keys() == {
+        *("config_sha256", "data_sha256", "initial_sha256")
+    }
+    shutil.copy(made.training_set, tmp_path / "d.parquet")
+    assert read(tmp_path / "d.parquet")["rows"]["origin"].startswith("unknown")
+
+
+def test_relative_paths_and_links(made, monkeypatch, tmp_path):
+    (tmp_path / "Snakefile").touch()
+    monkeypatch.chdir(made.cell.parent)
+    told = read(Path("cell.json"))
+    assert told["command"].startswith(f"cd {tmp_path} && snakemake --force results/tiny/qwen3-")
+    monkeypatch.chdir(tmp_path)
+    relative = made.cell.relative_to(tmp_path)
+    assert read(relative)["command"] == f"snakemake --force {relative} --config study=tiny"
+    assert read(Path("results/../results/tiny"))["study"]["folder"] == "results/tiny"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("absent", None, "no such file or folder"),
+        ("a.txt", "x", "is nothing whose origin is recorded"),
+        ("results/tiny/logs/a.log", "x", "is nothing whose origin is recorded"),
+        ("results/tiny/eval/x.json", "[]", "is nothing whose origin is recorded"),
+        ("a.parquet", "x", "not a readable Parquet file"),
+        ("a.png", "x", "carries no mark of what it was made from"),
+        ("results/tiny/tables/t.sources.json", "[]", "study: is missing or of another kind"),
+    ],
+)
+def test_anything_else_is_one_message(made, tmp_path, name, content, message):
+    path = tmp_path / name
+    if content is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    with pytest.raises(UserError, match=message) as error:
+        read(path)
+    assert str(error.value).startswith(f"{path}: ")
+
+
+def test_a_cell_of_others_may_say_anything(tmp_path):
+    path = tmp_path / "cell.json"
+    path.write_text(json.dumps({"benchmark": "b", "made_from": {"verifier": "x", "scores": [1]}}))
+    told = read(path)
+    assert told["environments"] == {}
+    assert told["verifier"] is None
