@@ -36,7 +36,8 @@ def collect(results: Results) -> dict[str, Any]:
         "curves": curves.collect(results),
     }
     # Last: now every file has been read.
-    return data | {"made_from": results.digest()}
+    synthetic = notes.SYNTHETIC if results.synthetic else ""
+    return data | {"made_from": results.digest(), "synthetic": synthetic}
 
 
 def _methods(study: ResolvedStudy) -> dict[str, dict[str, Any]]:

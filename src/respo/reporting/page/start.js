@@ -13,6 +13,9 @@ function showHead() {
   const cells = Object.values(data.cells);
   const missing = cells.filter((cell) => !cell.counts).length;
   document.getElementById("title").textContent = data.title;
+  const synthetic = document.getElementById("synthetic");
+  synthetic.textContent = data.synthetic;
+  synthetic.hidden = !data.synthetic;
   document.getElementById("about").textContent = [
     `Study ${data.study}: ${oneModel() ? `${Object.values(data.models)[0]}, ` : ""}`,
     `${data.curves.runs.length} runs, ${cells.length} cells`,
