@@ -46,6 +46,7 @@ localrules:
 
 
 onstart:
+    handle_in_thread(signal.SIGTERM)
     before_start()
     print(announcement(), flush=True)
 

@@ -3,6 +3,7 @@
 import functools
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from respo.config.study import BASELINE
 from respo.files import check_writable
 from respo.locks import clear_stale_locks
 from respo.objectives import code_hash
+from respo.signals import handle_in_thread
+from respo.times import settle_times
 from respo.training.verl.options import check_overrides
 
 
@@ -108,6 +111,11 @@ if workflow.is_main_process:
             check_writable(Path(STUDY))
         for path in renew_outdated(CONFIG_TEXTS) if alive.alone else []:
             print(f"{path}: has changed; what depends on it is made anew")
+        if alive.alone and (settled := settle_times(Path(STUDY))):
+            print(
+                f"{STUDY}: {len(settled)} files are older than what they are made from, as in a copy; "
+                "their hashes agree, and they are kept"
+            )
     except OSError as error:
         # A dry run needs no writable folder.
         if not workflow.output_settings.dryrun:
