@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from respo import gpus
+from respo.cli import UserError
 
 SHOW = "import os; print(os.environ.get('CUDA_VISIBLE_DEVICES'))"
 HOLD = f"{SHOW}; import sys; sys.stdout.flush(); sys.stdin.read()"
@@ -121,3 +122,22 @@ def test_nvidia_smi_says_how_many_there_are(tmp_path, monkeypatch):
     assert gpus.visible_gpus() == ["0", "1"]
     program.write_text("#!/bin/sh\nexit 9\n")
     assert gpus.visible_gpus() == []
+
+
+@pytest.mark.parametrize("kind", ["link", "open", "file"])
+def test_a_folder_that_somebody_else_has_prepared_is_not_used(tmp_path, kind):
+    """All users can write to the folder of temporary files; the name of ours is known."""
+    folder, elsewhere = tmp_path / f"respo-gpus-{os.getuid()}-all", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "turn").write_text("mine")
+    match kind:
+        case "link":
+            folder.symlink_to(elsewhere)
+        case "open":
+            folder.mkdir()
+            folder.chmod(0o777)
+        case "file":
+            folder.touch()
+    with pytest.raises(UserError, match="not a folder of yours alone"):
+        gpus.take(1, ["0"], folder)
+    assert (elsewhere / "turn").read_text() == "mine"

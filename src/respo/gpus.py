@@ -12,11 +12,12 @@ that has GPUs on several nodes, the command runs as it is.
 import argparse
 import fcntl
 import os
+import stat
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from respo.cli import UserError, command
@@ -69,11 +70,11 @@ def take(number: int, there: list[str], folder: Path) -> list[str]:
         folder: of the lock files; the same for all who share the GPUs.
 
     Raises:
-        UserError: there are not so many.
+        UserError: there are not so many, or the folder is another user's.
     """
     if number > len(there):
         raise UserError(f"{number} GPUs are needed, and there are {len(there)}: {','.join(there)}")
-    folder.mkdir(mode=0o700, exist_ok=True)
+    _make_own(folder)
     told = False
     while True:
         with ExitStack() as files:
@@ -96,6 +97,18 @@ def take(number: int, there: list[str], folder: Path) -> list[str]:
             told = True
             print(f"waiting until {number} of the GPUs {','.join(there)} are free", file=sys.stderr)
         time.sleep(POLL_SECONDS)
+
+
+def _make_own(folder: Path) -> None:
+    """Make a folder of a known name where all users can; nobody else may have made it before.
+
+    What stood there as a link would be opened, and emptied, wherever it leads.
+    """
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise UserError(f"{folder}: is not a folder of yours alone; remove it, or set TMPDIR")
 
 
 if __name__ == "__main__":
