@@ -37,8 +37,8 @@ function axisOf(values, logarithmic) {
     return { place, ticks: logarithmicTicks(low, high).map((value) => [value, String(value)]) };
   }
   const margin = 0.04 * (high - low) || Math.abs(high) / 10 || 1;
-  // What is never negative, such as a share, stays above zero.
-  [low, high] = [low >= 0 && low < margin ? 0 : low - margin, high + margin];
+  // What is never negative, such as a share, begins at zero if that costs little room.
+  [low, high] = [low >= 0 && low < high / 3 ? 0 : low - margin, high + margin];
   const found = ticks(low, high, 5);
   const place = (v) => (v - low) / (high - low);
   return { place, ticks: found.map((value) => [value, tickLabel(value, found)]) };
