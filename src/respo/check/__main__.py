@@ -1,0 +1,100 @@
+"""`python -m respo.check FOLDER`: is a results folder, or an unpacked pack, whole and true?
+
+Needs no Snakemake and trains nothing. Read to the end is every file that the study expects:
+Parquet, weights, records and configurations, with the checksums in them. Compared are the hashes
+that files hold of each other, from the rows over weights, responses and scores to cells, tables and
+figures. Computed again are cells, from the scores, and tables, from the cells.
+
+Named are files that are damaged or do not belong together, each with the command that makes it
+anew; files that are missing, with the target that makes them; and files that belong to nothing.
+Exit code 1 if anything is damaged or missing.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from respo.check.findings import Finding
+from respo.check.folder import Folder
+from respo.check.whole import check_folder
+from respo.cli import command
+from respo.provenance.targets import command as command_around
+from respo.provenance.targets import remake
+
+SHOWN = 20  # of foreign files and notes
+
+
+@command
+def main() -> None:
+    """Parse the command line, check and tell."""
+    parser = argparse.ArgumentParser(
+        prog="python -m respo.check",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folder", type=Path, help="such as results/tiny")
+    parser.add_argument(
+        "--skip-weights",
+        action="store_true",
+        help="read of weights the headers only: large models take a second per GB",
+    )
+    options = parser.parse_args()
+    start = time.monotonic()
+    folder = Folder(options.folder)
+    counts = check_folder(folder, options.skip_weights)
+    _tell_damaged(folder)
+    _tell_missing(folder)
+    _tell_others(folder, "foreign", folder.found.of("foreign"))
+    _tell_others(folder, "not compared in full", folder.found.of("note"))
+    if folder.found.ok:
+        print(
+            f"{folder.path}: whole. {counts.files} files, {counts.cells} cells summed up again, "
+            f"{counts.tables} tables made again, {time.monotonic() - start:.0f} s"
+        )
+    else:
+        print(
+            f"{folder.path}: {len(folder.found.of('damaged'))} damaged, "
+            f"{len(folder.found.of('missing'))} missing, of {counts.files} files"
+        )
+        sys.exit(1)
+
+
+def _tell_damaged(folder: Folder) -> None:
+    """Name each file with the command that makes it anew."""
+    findings = folder.found.of("damaged")
+    if findings:
+        print("damaged, or of other files than lie there:")
+    for finding in findings:
+        print(f"  {folder.path / finding.name}: {finding.text}")
+        if finding.target and not folder.manifest:
+            print(f"    {remake(folder.path, folder.study.name, finding.target)}")
+    if findings and not folder.manifest:
+        print("  and then, for what depends on them, snakemake as usual")
+
+
+def _tell_missing(folder: Folder) -> None:
+    """Name each file; all are targets of one command, or of what makes them."""
+    findings = folder.found.of("missing")
+    if not findings:
+        return
+    before, after, where = command_around(folder.path, folder.study.name)
+    place = f", in {where}" if where else ""
+    print("missing:" if folder.manifest else f"missing ({before}TARGET{after}{place}):")
+    for finding in findings:
+        made = f", target {finding.target}" if finding.target not in (None, finding.name) else ""
+        print(f"  {finding.name}{made}{': ' if finding.text else ''}{finding.text}")
+
+
+def _tell_others(folder: Folder, head: str, findings: list[Finding]) -> None:
+    """Name a few files."""
+    if findings:
+        print(f"{head}:")
+    for finding in findings[:SHOWN]:
+        print(f"  {folder.path / finding.name}: {finding.text}")
+    if len(findings) > SHOWN:
+        print(f"  and {len(findings) - SHOWN} more")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""A results folder that is checked: its files, their hashes, and how far the check is."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from respo.check.expected import MANIFEST
+from respo.check.findings import Findings, without
+from respo.cli import UserError
+from respo.config import ResolvedStudy, load_resolved_study
+from respo.files import SEAL, parquet_made_from, read_json, sha256_of
+from respo.provenance.sources import CONFIG
+
+PROGRESS_SECONDS = 5.0
+
+
+class Folder:
+    """Reads a results folder or an unpacked pack; remembers the hash of each file.
+
+    Attributes:
+        path: of the folder.
+        study: that it is of.
+        found: what is wrong with it.
+        left_out: kinds of files that a pack comes without, empty for a results folder.
+        papers: the folder of the papers' numbers.
+        read: bytes that were hashed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read study and manifest.
+
+        Raises:
+            UserError: there is no study, or one of them is damaged: nothing else can be checked.
+        """
+        self.path = path
+        if not (path / "study.yaml").is_file():
+            raise UserError(
+                f"{path / 'study.yaml'}: no such file; give the results folder of a study, such as "
+                "results/tiny, or that of an unpacked pack"
+            )
+        self.manifest: dict[str, Any] = {}
+        if (path / MANIFEST).is_file():
+            self.manifest = _manifest(path / MANIFEST)
+        self.study: ResolvedStudy = load_resolved_study(path / "study.yaml")
+        self.found = Findings()
+        own = path / "reference"
+        self.papers = own if own.is_dir() else CONFIG / "reference"
+        self.read = 0
+        self._hashes: dict[str, str] = {}
+        self._told = time.monotonic()
+
+    @property
+    def left_out(self) -> list[str]:
+        """Kinds of files that a pack comes without."""
+        return list(self.manifest.get("left_out", ()))
+
+    def has(self, name: str) -> bool:
+        """Tell whether a file is there and nothing was found wrong with it."""
+        return (self.path / name).is_file() and name not in self.found.bad
+
+    def sha256(self, name: str) -> str:
+        """Hash a file of the folder, once."""
+        if name not in self._hashes:
+            self._hashes[name] = sha256_of(self.path / name)
+            self.read += (self.path / name).stat().st_size
+            self.tell(name)
+        return self._hashes[name]
+
+    def other(self, path: Path) -> str:
+        """Hash a file from elsewhere, once."""
+        if str(path) not in self._hashes:
+            self._hashes[str(path)] = sha256_of(path)
+        return self._hashes[str(path)]
+
+    def json(self, name: str) -> dict[str, Any] | None:
+        """Read a record; None, and a finding, where it is missing, damaged or of another shape."""
+        if not self.has(name):
+            return None
+        try:
+            value = read_json(self.path / name)
+        except UserError as error:
+            self.found.damaged(name, without(self.path / name, str(error)), name)
+            return None
+        if not isinstance(value, dict):
+            return {}
+        if SEAL not in value:
+            self.found.note(name, f"has no {SEAL}: an older version wrote it, or it was edited")
+        return value
+
+    def made_from(self, name: str) -> dict[str, Any] | None:
+        """Read the provenance of a Parquet file; None where there is no good file."""
+        return parquet_made_from(self.path / name) if self.has(name) else None
+
+    def tell(self, name: str) -> None:
+        """Say every few seconds how far the check is."""
+        if time.monotonic() - self._told > PROGRESS_SECONDS:
+            self._told = time.monotonic()
+            line = f"{len(self._hashes)} files, {self.read / 1e6:,.0f} MB read; now {name}"
+            print(line, file=sys.stderr, flush=True)
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    manifest = read_json(path)
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("files"), dict):
+        raise UserError(f"{path}: files: is missing or no map of names; unpack the archive again")
+    return manifest

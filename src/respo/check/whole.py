@@ -1,0 +1,109 @@
+"""The whole check of a results folder, step by step."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from respo.check import expected
+from respo.check.chain import check_chain
+from respo.check.content import check_content
+from respo.check.findings import without
+from respo.check.folder import Folder
+from respo.check.recompute import check_cells, check_products
+from respo.cli import UserError, explain
+
+# What a pack may come without, by names.
+LEFT_OUT = {
+    "checkpoints": ("/weights", "/checkpoints/"),
+    "generations": ("/generations.parquet",),
+    "report": ("report.html",),
+}
+
+
+class Counts(NamedTuple):
+    """What was compared: files read, cells summed up again, tables made again."""
+
+    files: int
+    cells: int
+    tables: int
+
+
+def check_folder(folder: Folder, skip_weights: bool = False) -> Counts:
+    """Check everything; what is wrong stands in `folder.found`.
+
+    Args:
+        folder: a results folder or an unpacked pack.
+        skip_weights: read of weights the headers only.
+    """
+    names = sorted(_files(folder.path))
+    _manifest(folder, names)
+    wanted = {e.name: e for e in expected.files(folder.study, folder.papers)}
+    of_weights = {e.name: e for e in expected.weights(folder.study)}
+    for name in names:
+        if name in wanted and name not in folder.found.bad:
+            _content(folder, name, wanted[name].target)
+    _missing(folder, [*wanted.values(), *of_weights.values()])
+    _foreign(folder, names, {*wanted}, tuple(f"{name}/" for name in of_weights))
+    check_chain(folder, skip_weights)
+    cells, tables = check_cells(folder), check_products(folder)
+    return Counts(len(names), cells, tables)
+
+
+def _files(folder: Path, below: str = "") -> Iterator[str]:
+    """Yield the files of a folder; links to folders, of published weights, are not followed."""
+    for path in folder.iterdir():
+        name = f"{below}{path.name}"
+        if path.is_dir() and not path.is_symlink():
+            yield from _files(path, f"{name}/")
+        elif not path.is_dir():
+            yield name
+
+
+def _manifest(folder: Folder, names: list[str]) -> None:
+    """Compare all files with the list that a pack brings."""
+    files = folder.manifest.get("files", {})
+    for name, entry in files.items():
+        if not (folder.path / name).is_file():
+            folder.found.missing(name, None, f"{expected.MANIFEST} lists it: unpack again")
+        elif folder.sha256(name) != entry.get("sha256"):
+            folder.found.damaged(
+                name, f"is not the file that {expected.MANIFEST} lists; unpack again", None
+            )
+    if files:
+        for name in names:
+            if name not in files and name != expected.MANIFEST:
+                folder.found.foreign(name, f"{expected.MANIFEST} does not list it")
+
+
+def _content(folder: Folder, name: str, target: str) -> None:
+    path = folder.path / name
+    try:
+        check_content(path)
+    except UserError as error:
+        folder.found.damaged(name, without(path, str(error)), target)
+    except OSError as error:
+        folder.found.damaged(name, without(path, explain(error)), None)
+    folder.tell(name)
+
+
+def _missing(folder: Folder, wanted: list[expected.Expected]) -> None:
+    for name, target, needs in wanted:
+        if (folder.path / name).exists() or _is_left_out(folder, name):
+            continue
+        if needs in (None, name) or (folder.path / str(needs)).exists():
+            folder.found.missing(name, target)
+
+
+def _is_left_out(folder: Folder, name: str) -> bool:
+    return any(part in name for kind in folder.left_out for part in LEFT_OUT.get(kind, ()))
+
+
+def _foreign(folder: Folder, names: list[str], wanted: set[str], weights: tuple[str, ...]) -> None:
+    for name in names:
+        if name in wanted or name.startswith(weights) or expected.BESIDE.fullmatch(name):
+            continue
+        if expected.LEFT_OVER.fullmatch(name):
+            text = "was left by a writer that was killed; delete it if nothing runs"
+        else:
+            text = "belongs to nothing that study.yaml names"
+        folder.found.foreign(name, text)

@@ -1,0 +1,145 @@
+"""A finished study of two tiny runs, made by the stages of the pipeline without Snakemake."""
+
+import importlib
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from respo.config import load_study
+from respo.config.study import ResolvedStudy
+from respo.files import write_text
+from respo.objectives import code_hash
+
+CONFIG = Path(__file__).parents[1] / "config"
+MINI = {
+    "title": "Miniature",
+    "methods": ["grpo", "respo"],
+    "models": ["mini"],
+    "baselines": ["mini"],
+    "staleness": [2],
+    "seeds": [1],
+    "updates": 2,
+    "mini_batch": 2,
+    "rollouts_per_prompt": 2,
+    "temperature": 1.0,
+    "loss_aggregation": "token-mean",
+    "optimizer": {
+        "learning_rate": 0.001,
+        "warmup_updates": 0,
+        "betas": [0.9, 0.999],
+        "weight_decay": 0.0,
+        "gradient_clip": 1.0,
+    },
+    "checkpoints": [2],
+    "train_data": "chain",
+    "benchmarks": ["easy"],
+    "evaluation": {"updates": [2], "temperature": 1.0, "top_p": 0.7, "seed": 0},
+    "tables": ["respo/table1"],
+    "figures": ["respo/fig3"],
+}
+
+
+def configuration(folder: Path) -> ResolvedStudy:
+    """Write the study's files below a folder and load them."""
+    model = yaml.safe_load((CONFIG / "models/qwen3-tiny.yaml").read_text())
+    model["architecture"] |= {"hidden_size": 32, "num_hidden_layers": 1, "head_dim": 16}
+    model["warm_start"] |= {"steps": 10, "batch": 8}
+    model["max_response_tokens"] = 24
+    rows = yaml.safe_load((CONFIG / "benchmarks/chain-easy.yaml").read_text())
+    chain = yaml.safe_load((CONFIG / "datasets/chain.yaml").read_text())
+    files = {
+        "studies/mini": MINI,
+        "models/mini": model,
+        "benchmarks/easy": rows | {"rows": 6, "samples": 2},
+        "datasets/chain": chain | {"rows": 256},
+    }
+    for name, content in files.items():
+        write_text(folder / f"{name}.yaml", yaml.safe_dump(content))
+    shutil.copytree(CONFIG / "methods", folder / "methods")
+    return load_study(folder, "mini")
+
+
+def stage(name: str, *arguments: object) -> None:
+    """Run a stage in this process."""
+    before, sys.argv = sys.argv, [name, *map(str, arguments)]
+    try:
+        importlib.import_module(f"respo.{name}").main()
+    finally:
+        sys.argv = before
+
+
+@pytest.fixture(scope="session")
+def finished_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results folder of the study; not to be written to."""
+    root = tmp_path_factory.mktemp("finished")
+    study = configuration(root / "config")
+    folder = root / "results" / "mini"
+    for path, text in study.config_texts(folder, code_hash).items():
+        write_text(Path(path), text())
+    for side, name in (("train", "chain"), ("held_out", "easy")):
+        rows = folder / "data" / side / name
+        options = ["--side", side, "--out", rows.with_suffix(".parquet")]
+        stage("data.__main__", "--config", rows.with_suffix(".yaml"), *options)
+    initial, data = folder / "initial/mini", folder / "data/train/chain.parquet"
+    options = ["--data", data, "--out", initial]
+    stage("training.local.warm_start", "--config", initial / "config.yaml", *options)
+    for run in study.runs():
+        config = run.folder(folder) / "config.yaml"
+        options = ["--initial", initial / "weights", "--data", data]
+        stage("training.local.__main__", "--config", config, *options)
+    for run in study.evaluated():
+        _evaluate(folder, study, run)
+    stage("reporting.table", "respo/table1", "--study", folder, "--reference", CONFIG / "reference")
+    stage("reporting.figure", "respo/fig3", "--study", folder)
+    stage("reporting.page.__main__", "--study", folder)
+    write_text(folder / "report.html", "<html></html>\n")
+    return folder
+
+
+def _evaluate(folder, study, run) -> None:
+    """Generate, score and sum up the one checkpoint of a run on the one benchmark."""
+    initial, train = folder / "initial/mini", run.folder(folder) / "train.json"
+    config, checkpoint, update = initial / "config.yaml", initial / "weights", 0
+    if run.is_baseline:
+        stage("evaluation.baseline", "--initial", initial / "initial.json", "--out", train)
+    else:
+        config, update = train.with_name("config.yaml"), study.study.updates
+        checkpoint = train.parent / "checkpoints" / str(update)
+    cell = run.cell(folder, update, "easy")
+    generations, scores = cell.with_name("generations.parquet"), cell.with_name("scores.parquet")
+    sampling = study.sampling("easy", run.model)
+    options = {
+        "checkpoint": checkpoint,
+        "train": train,
+        "update": update,
+        "benchmark": folder / "data/held_out/easy.parquet",
+        "samples": study.samples("easy"),
+        "temperature": sampling.temperature,
+        "top-p": sampling.top_p,
+        "max-response-tokens": sampling.max_response_tokens,
+        "seed": study.study.evaluation.seed,
+        "out": generations,
+    }
+    stage("evaluation.generate", *(f"--{name}={value}" for name, value in options.items()))
+    options = ["--verifier", "strict_box", "--out", scores]
+    stage("evaluation.score", "--generations", generations, *options)
+    address = {
+        "study": study.name,
+        **{key: getattr(run, key) for key in ("model", "method", "staleness", "seed")},
+        "update": update,
+        "benchmark": "easy",
+        "scores": scores,
+        "run-config": config,
+        "train": train,
+        "out": cell,
+    }
+    stage("evaluation.cell", *(f"--{name}={value}" for name, value in address.items()))
+
+
+@pytest.fixture
+def study_copy(finished_study: Path, tmp_path: Path) -> Path:
+    """A copy of the finished study's folder, to be damaged."""
+    return Path(shutil.copytree(finished_study, tmp_path / "results" / "mini"))
