@@ -39,7 +39,6 @@ LICENCES = {
     "snakemake-interface-logger-plugins": "MIT",
     "snakemake-interface-report-plugins": "MIT",
     "snakemake-interface-scheduler-plugins": "MIT",
-    "snakemake-interface-software-deployment-plugins": "MIT",
     "snakemake-interface-storage-plugins": "MIT",
 }
 
@@ -101,8 +100,9 @@ def description(vulnerability: str, database: str) -> str:
 
 def _ask(url: str, question: Any = None) -> Any:
     data = None if question is None else json.dumps(question).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(url, data, headers)  # noqa: S310 - the user's address
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310
         return json.loads(answer.read())
 
 

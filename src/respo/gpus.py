@@ -42,7 +42,7 @@ def main() -> None:
         folder = Path(tempfile.gettempdir()) / f"respo-gpus-{os.getuid()}-{job or 'all'}"
         os.environ[VISIBLE] = ",".join(take(options.number, there, folder))
     try:
-        os.execvp(options.command[0], options.command)
+        os.execvp(options.command[0], options.command)  # noqa: S606 - no shell
     except OSError as error:
         raise UserError(f"cannot start {options.command[0]}: {error.strerror}") from None
 

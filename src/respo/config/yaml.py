@@ -69,7 +69,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         UserError: the file is missing, is not YAML, or holds one of the traps; file and line named.
     """
     try:
-        value = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_Loader)
+        value = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_Loader)  # noqa: S506 - a SafeLoader
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except OSError as error:

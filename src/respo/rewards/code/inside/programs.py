@@ -41,7 +41,7 @@ def run_program(program: str, found: dict[str, Any]) -> None:
     """
     module = _module("__main__", found)
     with suppress(SystemExit):
-        exec(compile(program, "<program>", "exec", dont_inherit=True), vars(module))
+        exec(compile(program, "<program>", "exec", dont_inherit=True), vars(module))  # noqa: S102
 
 
 def run_function(program: str, found: dict[str, Any], function: str, arguments: str) -> None:
@@ -56,7 +56,7 @@ def run_function(program: str, found: dict[str, Any], function: str, arguments: 
     result = os.dup(1)
     os.dup2(2, 1)
     module = _module("solution", found)
-    exec(compile(program, "<program>", "exec", dont_inherit=True), vars(module))
+    exec(compile(program, "<program>", "exec", dont_inherit=True), vars(module))  # noqa: S102
     owner = module.Solution() if hasattr(module, "Solution") else module
     value = getattr(owner, function)(*map(json.loads, arguments.split("\n")))
     with open(result, "w", encoding="utf-8") as file:
