@@ -80,6 +80,25 @@ def test_three_seeds_count_by_students_t(folder, easy, verdict):
     assert contrast.verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("seeds", "verdict"),
+    [
+        # All but one gain 1, one loses 1/2. Of four the mean is 5/8 and the standard error 3/8: the
+        # ratio 1.7 is less than 3.18. Of eight 13/16 and 3/16: 4.3 is more than 2.36.
+        (4, "seeds disagree"),
+        (8, "resolved"),
+    ],
+)
+def test_of_many_seeds_one_may_disagree(folder, seeds, verdict):
+    made = folder(seeds=list(range(1, seeds + 1)), benchmarks=["easy"])
+    for seed in range(1, seeds + 1):
+        grpo, respo = (1, 0) if seed == 1 else (0, 2)
+        made.cell("easy", [grpo, grpo], "grpo", seed=seed)
+        made.cell("easy", [respo, respo], "respo", seed=seed)
+    (contrast,) = contrasts(pool(made.results))
+    assert contrast.verdict == verdict
+
+
 def test_what_no_number_of_seeds_resolves_is_not_resolved(folder):
     made = folder(seeds=[1, 2], benchmarks=["easy"])
     for seed in (1, 2):
@@ -169,7 +188,7 @@ def test_what_verdicts_mean_stands_below(folder):
         made.cell("easy", [1, 1], method)
     found = section(made.results, pool(made.results))
     assert found.notes[0] == VERDICTS
-    for verdict in ("Resolved:", "More seeds:", "Seeds disagree:", "One seed:", "Not resolved:"):
+    for verdict in ("Resolved:", "More seeds, or seeds disagree:", "One seed:", "Not resolved:"):
         assert verdict in VERDICTS
     # Student's t of 1, 2 and 4 degrees of freedom, from tables.
     assert "12.7 with two, 4.3 with three, 2.8 with five" in VERDICTS

@@ -22,16 +22,16 @@ TEXT = (
     "problem; not corrected for the number of comparisons)."
 )
 VERDICTS = (
-    "Resolved: (1) the interval excludes zero, so other problems would hardly change the sign; "
-    "(2) the difference has this sign at every training seed, of which there are two or more; "
-    "(3) its square exceeds (1.96 × error of the problems)² + (t × error of the seeds)², where "
-    "Student's t stands for how little a few seeds tell of their spread: 12.7 with two, 4.3 with "
-    "three, 2.8 with five. Of all differences that are none this calls about 5 % resolved, or "
-    "fewer (simulated). The price: where the seeds' error dominates, two seeds resolve next to "
+    "Resolved: (1) the interval excludes zero, so other problems would hardly change the sign; and "
+    "(2), at two or more training seeds, the square of the difference exceeds (1.96 × error of the "
+    "problems)² + (t × error of the seeds)², where Student's t stands for how little a few seeds "
+    "tell of their spread: 12.7 with two, 4.3 with three, 2.8 with five. Up to four seeds must "
+    "have the same sign for that. Of all differences that are none this calls about 5 % resolved, "
+    "or fewer (simulated). The price: where the seeds' error dominates, two seeds resolve next to "
     "nothing, and three a true difference of 3.3 times its standard deviation over seeds (in four "
-    "of five repetitions; five seeds: 1.9 times). More seeds: only (3) fails, and more seeds must "
-    "decide. Seeds disagree: (2) fails. One seed: (2) and (3) cannot be told. Not resolved: (1) "
-    "fails, or no number of seeds is enough for (3)."
+    "of five repetitions; five seeds: 1.7 times). More seeds, or seeds disagree: (2) fails, and "
+    "more seeds must decide; they have the same sign, or not. One seed: (2) cannot be told. Not "
+    "resolved: (1) fails, or no number of seeds is enough for (2)."
 )
 NEEDED = (
     "The last columns say what would resolve a difference of the size seen at the seeds that both "
@@ -73,9 +73,10 @@ class Contrast(NamedTuple):
             return "not resolved"
         if len(self.by_seed) < 2:
             return "one seed"
-        if any(difference * self.difference <= 0 for difference in self.by_seed):
-            return "seeds disagree"
-        return "resolved" if self.seeds <= 1 else "more seeds"
+        if self.seeds <= 1:
+            return "resolved"
+        disagree = any(difference * self.difference <= 0 for difference in self.by_seed)
+        return "seeds disagree" if disagree else "more seeds"
 
 
 def contrasts(rows: Sequence[Row]) -> Iterator[Contrast]:

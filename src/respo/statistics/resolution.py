@@ -38,21 +38,25 @@ are many. Such a sum of t_i^2 v_i covers a mean at least as often as its level s
 true variances are (Banerjee, Sankhya 22, 1960, 357-358). `both` is part of the seeds' mean square,
 which has few degrees of freedom, and therefore belongs to the second term.
 
-Simulated, the share in percent of differences that are none and yet resolved and of one sign at
-every seed (normal parts, 60 problems, 40,000 repetitions each; the seeds' share of the variance of
-the mean difference is 0, 1/2 or 1, and all of the rest is the problems' or all is noise):
+Simulated, the share in percent of differences that are none and yet resolved (normal parts, 60
+problems, 40,000 repetitions each; the seeds' share of the variance of the mean difference is 0, 1/2
+or 1, and all of the rest is the problems' or all is noise):
 
     seeds' share            0      0     1/2    1/2     1
     the rest is       problems  noise  problems  noise
-    2 seeds               5.2    0.7     1.5    1.9    4.9
-    3 seeds               5.3    1.2     2.6    2.8    5.0
-    5 seeds               5.4    1.8     3.4    3.1    4.3
+    2 seeds               5.6    0.5     1.7    1.7    4.9
+    3 seeds               5.5    1.0     2.5    2.5    4.9
+    5 seeds               5.4    1.7     3.6    3.6    5.1
+    10 seeds              5.4    2.5     4.4    4.2    4.8
 
-With z in place of t, seeds that are all of the variance make it 30 % with two, 19 % with three. The
-price is power where seeds matter. If they are all of the variance, and the difference has the
-standard deviation s over seeds, four of five repetitions resolve a true difference of 12 s with two
-seeds, of 3.3 s with three, of 1.9 s with five. Up to four seeds a resolved difference has one sign
-at all of them; a rule that asks for it of more takes away power.
+With z in place of t, seeds that are all of the variance make it 30 % with two, 19 % with three,
+even if the difference must have one sign at all of them. The price of t is power where seeds
+matter. If they are all of the variance, and the difference has the standard deviation s over seeds,
+four of five repetitions resolve a true difference of 12 s with two seeds, of 3.3 s with three, of
+1.7 s with five. Up to four seeds a difference that is resolved has one sign at all of them: with
+one on the other side, the mean of four is at most 3 standard errors, and t is 3.18. Of more seeds
+one may be on the other side by chance; to forbid that would leave little power (of twelve seeds
+that are just enough one is nearly always).
 """
 
 from collections.abc import Sequence
