@@ -43,6 +43,11 @@ def test_reads_a_number(written):
     assert (number.value, number.sd, number.note) == (4.2, 0.5, "A note, of two parts.")
 
 
+def test_where_no_configuration_lies_beside_it_any_name_will_do(tmp_path):
+    (tmp_path / "p.csv").write_text(HEADER + GOOD)
+    assert [number.model for number in reference.read(tmp_path, "p")] == ["m"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -71,7 +71,8 @@ def read(folder: Path, paper: str) -> list[Printed]:
     """Read the numbers of a paper.
 
     Args:
-        folder: `config/reference`; names are those of the folders beside it.
+        folder: `config/reference`; names are those of the folders beside it. Where there are none,
+            as in a pack, any name will do.
         paper: name of the file.
 
     Raises:
@@ -88,9 +89,12 @@ def read(folder: Path, paper: str) -> list[Printed]:
         raise UserError(f"{path}: not a CSV file ({error})") from None
     if not lines or tuple(lines[0]) != COLUMNS:
         raise UserError(f"{path}: line 1: the columns must be {','.join(COLUMNS)}")
-    known = {kind: _names(folder.parent / f"{kind}s") for kind in ("model", "method", "benchmark")}
-    known["method"].add(BASELINE)
-    known["benchmark"] |= {MACRO, TRAINING}
+    further = {"model": set(), "method": {BASELINE}, "benchmark": {MACRO, TRAINING}}
+    known = {
+        kind: _names(beside) | names
+        for kind, names in further.items()
+        if (beside := folder.parent / f"{kind}s").is_dir()
+    }
     seen: dict[tuple[object, ...], int] = {}
     numbers = []
     for index, line in enumerate(lines[1:], start=2):
@@ -116,7 +120,7 @@ def _printed(line: list[str], where: str, paper: str, known: dict[str, set[str]]
     parts = {"model": [row["model"]], "method": [row["method"]]}
     for kind, names in (parts | {"benchmark": row["benchmark"].split("+")}).items():
         for name in names:
-            if name not in known[kind]:
+            if kind in known and name not in known[kind]:
                 raise UserError(f"{where}: {kind}: {name!r} is not a file of config/{kind}s")
     if not row["metric"] or not row["source"]:
         raise UserError(f"{where}: source, metric: must not be empty")
