@@ -11,7 +11,7 @@ from respo.cli import UserError
 from respo.config import Run
 from respo.evaluation.cell import summarize
 from respo.files import code_revision
-from respo.provenance.sources import REFERENCE, record_of
+from respo.provenance.sources import METRICS, REFERENCE, record_of, source_sha256
 from respo.reporting.results import Results
 from respo.reporting.table import make
 from respo.statistics.scores import read_scores
@@ -127,7 +127,10 @@ def _source(folder: Folder, name: str) -> str | None:
     if name.startswith(REFERENCE):
         path = folder.papers / Path(name).name
         return folder.other(path) if path.is_file() else None
-    return folder.sha256(name) if folder.has(name) else None
+    if not folder.has(name):
+        return None
+    # Of metrics, times do not count.
+    return source_sha256(folder.path / name) if name.endswith(METRICS) else folder.sha256(name)
 
 
 def _table(folder: Folder, table: str) -> bool:

@@ -1,6 +1,6 @@
 """The whole check of a results folder, step by step."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from respo.check.folder import Folder
 from respo.check.recompute import check_cells, check_products
 from respo.cli import UserError, explain
 
-# What a pack may come without, by names.
+# What a pack may come without: parts of names by kind.
 LEFT_OUT = {
     "checkpoints": ("/weights", "/checkpoints/"),
     "generations": ("/generations.parquet",),
@@ -88,14 +88,15 @@ def _content(folder: Folder, name: str, target: str) -> None:
 
 def _missing(folder: Folder, wanted: list[expected.Expected]) -> None:
     for name, target, needs in wanted:
-        if (folder.path / name).exists() or _is_left_out(folder, name):
+        if (folder.path / name).exists() or is_left_out(name, folder.left_out):
             continue
         if needs in (None, name) or (folder.path / str(needs)).exists():
             folder.found.missing(name, target)
 
 
-def _is_left_out(folder: Folder, name: str) -> bool:
-    return any(part in name for kind in folder.left_out for part in LEFT_OUT.get(kind, ()))
+def is_left_out(name: str, kinds: Iterable[str]) -> bool:
+    """Tell whether a file is of one of the kinds that a pack comes without."""
+    return any(part in name for kind in kinds for part in LEFT_OUT.get(kind, ()))
 
 
 def _foreign(folder: Folder, names: list[str], wanted: set[str], weights: tuple[str, ...]) -> None:

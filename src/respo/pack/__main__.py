@@ -24,7 +24,7 @@ from typing import Any
 
 from respo.check.expected import MANIFEST
 from respo.check.folder import Folder
-from respo.check.whole import check_folder
+from respo.check.whole import check_folder, is_left_out
 from respo.cli import UserError, command
 from respo.files import SEAL, environment, seal
 from respo.pack.archive import write_archive
@@ -55,12 +55,12 @@ def main() -> None:
         parser.error(f"argument --out: {options.out}: the name must end in .tar.gz")
     folder = Folder(options.folder)
     check_folder(folder, skip_weights=True)
-    _refuse(folder, options.partial)
-    files = dict(chosen(folder, options.generations))
+    left_out = ["checkpoints", "report"] + ([] if options.generations else ["generations"])
+    _refuse(folder, left_out, options.partial)
+    files = dict(chosen(folder, left_out))
     if not options.with_paths:
         for name, path in files.items():
             check_private(name, path)
-    left_out = ["checkpoints", "report"] + ([] if options.generations else ["generations"])
     manifest = make_manifest(folder, files, left_out)
     text = (json.dumps(manifest, indent=2) + "\n").encode()
 
@@ -75,13 +75,13 @@ def main() -> None:
     print(f"{options.out}: {len(files)} files, {size:,.1f} MB")
 
 
-def _refuse(folder: Folder, partial: bool) -> None:
-    """End if the folder is not worth packing."""
-    kinds = ("damaged",) if partial else ("damaged", "missing")
-    wrong = [finding for kind in kinds for finding in folder.found.of(kind)]  # type: ignore[arg-type]
-    if wrong:
+def _refuse(folder: Folder, left_out: list[str], partial: bool) -> None:
+    """End if something is damaged, or, of a whole pack, missing."""
+    damaged = folder.found.of("damaged")
+    missing = [f for f in folder.found.of("missing") if not is_left_out(f.name, left_out)]
+    if wrong := damaged + ([] if partial else missing):
         first = f"{folder.path / wrong[0].name} is {wrong[0].kind}"
-        hint = "" if partial or folder.found.of("damaged") else ", or pack with --partial"
+        hint = "" if damaged else ", or pack with --partial"
         raise UserError(
             f"{folder.path}: {first}, one of {len(wrong)}; `python -m respo.check {folder.path}` "
             f"names them and the remedies{hint}"

@@ -3,11 +3,12 @@
 import json
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from respo.check import expected
 from respo.check.folder import Folder
+from respo.check.whole import is_left_out
 from respo.cli import UserError
 from respo.config.yaml import read_yaml
 from respo.files import SEAL, seal
@@ -17,17 +18,17 @@ ABSOLUTE = re.compile(r"(?<![\w.:/~])(?:/[\w.+@-]+){2,}|~/[\w./+@-]+|[A-Za-z]:\\
 SEARCHED = (".yaml", ".json", ".md", ".csv", ".tex", ".html", ".parquet", ".pdf", ".png")
 
 
-def chosen(folder: Folder, generations: bool) -> Iterator[tuple[str, Path]]:
+def chosen(folder: Folder, left_out: Iterable[str]) -> Iterator[tuple[str, Path]]:
     """Yield name and path of what goes into a pack, in order of the names.
 
     Args:
-        folder: that is checked and whole.
-        generations: whether the responses go too; with them, others can score again.
+        folder: that is checked.
+        left_out: kinds of files that do not.
     """
     names = [
         name
         for name, _, _ in expected.files(folder.study, folder.papers)
-        if name != "report.html" and (generations or not name.endswith("/generations.parquet"))
+        if not is_left_out(name, left_out)
     ]
     files = {name: folder.path / name for name in names if (folder.path / name).is_file()}
     for paper in sorted({table.partition("/")[0] for table in folder.study.study.tables}):
