@@ -1,9 +1,10 @@
 import hashlib
 
+import pyarrow as pa
 import pytest
 
 from respo.cli import UserError
-from respo.files import environment, read_json, sha256_of, write_json
+from respo.files import environment, read_json, sha256_of, write_json, write_parquet
 from respo.provenance import sources
 
 
@@ -65,3 +66,13 @@ def test_state_of_a_source(tmp_path):
 def test_the_papers_numbers_lie_beside_the_study(tmp_path):
     assert sources.resolve(tmp_path, "study.yaml") == tmp_path / "study.yaml"
     assert sources.resolve(tmp_path, "reference/respo.csv").is_file()
+
+
+def test_times_make_no_other_metrics(tmp_path):
+    def sha256(seconds, score):
+        table = pa.table({"update": [1], "score": [score], "seconds": [seconds]})
+        write_parquet(tmp_path / "metrics.parquet", table, {"config_sha256": "c"})
+        return sources.source_sha256(tmp_path / "metrics.parquet")
+
+    assert sha256(1.0, 0.5) == sha256(2.0, 0.5)
+    assert sha256(1.0, 0.5) != sha256(1.0, 0.25)

@@ -5,18 +5,47 @@ hash of each, so that it can be told which of them has changed since, and the ve
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from respo.cli import UserError
-from respo.files import environment, read_json, sha256_of, write_record
+from respo.files import (
+    environment,
+    made_from,
+    read_json,
+    read_parquet,
+    sha256_of,
+    write_record,
+)
 
 SUFFIX = ".sources.json"
 CONFIG = Path(__file__).parents[3] / "config"
 # A source of this name lies below `config`, all others below the study's folder.
 REFERENCE = "reference/"
+METRICS = "metrics.parquet"
+TIMES = ("seconds", "tokens_per_second")  # columns of the metrics
 State = Literal["unchanged", "changed", "missing"]
+
+
+def source_sha256(path: Path) -> str:
+    """Hash a source: its bytes, but of the metrics of a run all that it says beside times.
+
+    A run that was killed and continued, or trained again, gives the same tables, bit for bit.
+
+    Raises:
+        UserError: it is missing or damaged.
+    """
+    if path.name != METRICS:
+        return sha256_of(path)
+    table = read_parquet(path)
+    sha256 = hashlib.sha256(json.dumps(made_from(table), sort_keys=True).encode())
+    for name in table.column_names:
+        if name not in TIMES:
+            sha256.update(name.encode())
+            sha256.update(table[name].to_numpy().tobytes())
+    return sha256.hexdigest()
 
 
 def digest(files: Mapping[str, str]) -> str:
@@ -34,7 +63,7 @@ def write_sources(
     study_folder: Path,
     study: str,
     products: Iterable[Path],
-    made_from: str,
+    digits: str,
     files: Mapping[str, str],
     *packages: str,
 ) -> Path:
@@ -44,7 +73,7 @@ def write_sources(
         study_folder: `results/STUDY`.
         study: its name.
         products: the files that were made, of one table, figure or page.
-        made_from: the digits that they carry.
+        digits: those that they carry.
         files: hash by name of each source, see `resolve`.
         packages: whose versions are told.
 
@@ -55,7 +84,7 @@ def write_sources(
     path = record_of(study_folder / min(made))
     record = {
         "study": study,
-        "made_from": made_from,
+        "made_from": digits,
         "environment": environment(*packages),
         "products": made,
         "sources": dict(sorted(files.items())),
@@ -90,4 +119,4 @@ def state(path: Path, sha256: str) -> State:
     """Tell whether a file is still what it was."""
     if not path.is_file():
         return "missing"
-    return "unchanged" if sha256_of(path) == sha256 else "changed"
+    return "unchanged" if source_sha256(path) == sha256 else "changed"

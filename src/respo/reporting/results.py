@@ -250,7 +250,7 @@ class Results:
 
     def remember(self, path: Path, name: str) -> None:
         """Count a file from elsewhere among those that were read."""
-        self._hashes[name] = sha256_of(path)
+        self._hashes[name] = sources.source_sha256(path)
 
     def _remember(self, path: Path, provenance: Mapping[str, Any] | None = None) -> None:
         self.remember(path, path.relative_to(self.folder).as_posix())
