@@ -107,6 +107,12 @@ if workflow.is_main_process:
         fail(error)
     try:
         alive = clear_stale_locks(Path(".snakemake"))
+    except OSError as error:
+        fail(
+            f"{explain(error)} Snakemake needs it, also to show what it would do; or start it in a "
+            "checkout of your own, with --config results=FOLDER for results that lie elsewhere"
+        )
+    try:
         if not workflow.output_settings.dryrun:
             check_writable(Path(STUDY))
         for path in renew_outdated(CONFIG_TEXTS) if alive.alone else []:
@@ -117,7 +123,7 @@ if workflow.is_main_process:
                 "their hashes agree, and they are kept"
             )
     except OSError as error:
-        # A dry run needs no writable folder.
+        # A dry run needs no writable results.
         if not workflow.output_settings.dryrun:
             fail(explain(error))
 
