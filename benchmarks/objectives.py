@@ -1,30 +1,26 @@
-"""Time and memory of coefficient, loss and backward pass of every method, against verl's losses.
+"""Coefficient, loss and backward pass of every method, against verl's losses.
 
-verl is no dependency of the laptop study; `./run peers` installs it into `.venv`.
-
-    OMP_NUM_THREADS=1 .venv/bin/python benchmarks/objectives.py
-
-All run in this process, in turns, on one thread, on the same float32 tensors: [64, 4096] and
-[8, 16384], responses from a quarter of the width to all of it, some log-ratios beyond every clip.
-Time is processor time, the best of several rounds; memory is the most that was allocated beyond the
-inputs at any moment, from torch's profiler. Ratios are against verl's `vanilla`; below 1 is less.
-verl's losses also compute a clip fraction and an estimate of the KL divergence; ours leave the
-diagnostics to functions of their own, which the rows `with diagnostics` include.
+All run in one process, in turns, on one thread, on the same float32 tensors: responses from a
+quarter of the width to all of it, some log-ratios beyond every clip. Where verl has a loss of the
+same name that is the peer, else its `vanilla`. Memory is the most that is allocated beyond the
+inputs at any moment, from torch's profiler. verl's losses also compute a clip fraction and an
+estimate of the KL divergence; ours leave the diagnostics to functions of their own, which the
+rows `with diagnostics` include.
 """
 
+import functools
 import os
-import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler's own messages
 
 import torch
 import yaml
-from machine import machine
 from torch.profiler import ProfilerActivity, profile
 
+from benchmarks.race import Row, compare, main, race, timed
 from respo.objectives import (
     branch_sums,
     coefficient_sums,
@@ -33,13 +29,10 @@ from respo.objectives import (
     token_weights,
 )
 
-warnings.simplefilter("ignore")
-from verl.trainer.ppo.core_algos import get_policy_loss_fn  # noqa: E402
-from verl.workers.config import FSDPActorConfig  # noqa: E402
-
 SHAPES = ((64, 4096), (8, 16384))
-ROUNDS = 7
-PEERS = ("vanilla", "gspo", "sapo")
+ROUNDS = 5
+# verl's losses by our objectives; all others race with `vanilla`.
+PEERS = {"gspo": "gspo", "sapo": "sapo"}
 METHODS = Path(__file__).parents[1] / "config" / "methods"
 
 
@@ -88,26 +81,31 @@ def run_ours(
         branch_sums(coefficient_BT, batch.advantage_B, batch.mask_BT, log_ratio_BT)
 
 
-def run_verl(batch: Batch, name: str, config: FSDPActorConfig) -> None:
+def run_verl(batch: Batch, name: str) -> None:
+    from verl.trainer.ppo.core_algos import get_policy_loss_fn
+
     loss, _ = get_policy_loss_fn(name)(
         old_log_prob=batch.old_BT,
         log_prob=batch.log_prob_BT,
         advantages=batch.advantage_BT,
         response_mask=batch.mask_BT,
         loss_agg_mode="token-mean",
-        config=config,
+        config=verl_config(),
     )
     loss.backward()
 
 
-def contestants(batch: Batch) -> dict[str, Callable[[], None]]:
-    """Return every run by name, verl's first; methods that share a formula are run once."""
-    config = FSDPActorConfig(strategy="fsdp", rollout_n=1, ppo_micro_batch_size_per_gpu=1)
-    runs: dict[str, Callable[[], None]] = {
-        f"verl {name}": lambda name=name: run_verl(batch, name, config) for name in PEERS
-    }
+@functools.cache
+def verl_config() -> object:
+    from verl.workers.config import FSDPActorConfig
+
+    return FSDPActorConfig(strategy="fsdp", rollout_n=1, ppo_micro_batch_size_per_gpu=1)
+
+
+def ours(batch: Batch) -> dict[str, tuple[str, Callable[[], None]]]:
+    """Return verl's peer and the run of every method; those that share a formula are one."""
     methods = {path.stem: yaml.safe_load(path.read_text()) for path in METHODS.glob("*.yaml")}
-    seen = set()
+    runs, seen = {}, set()
     # The method that is called like its objective first.
     for name in sorted(methods, key=lambda n: (n.replace("-", "_") != methods[n]["objective"], n)):
         objective, parameters = methods[name]["objective"], methods[name].get("parameters", {})
@@ -115,17 +113,12 @@ def contestants(batch: Batch) -> dict[str, Callable[[], None]]:
         formula = (objective, parameters.get("dual_clip") is None)
         if formula not in seen:
             seen.add(formula)
-            runs[name] = lambda o=objective, p=parameters: run_ours(batch, o, p)
+            run = functools.partial(run_ours, batch, objective, parameters)
+            runs[name] = (PEERS.get(objective, "vanilla"), run)
     for name in ("grpo", "respo"):
-        runs[f"{name} with diagnostics"] = lambda o=name: run_ours(batch, o, {}, diagnostics=True)
+        run = functools.partial(run_ours, batch, name, {}, diagnostics=True)
+        runs[f"{name} with diagnostics"] = ("vanilla", run)
     return runs
-
-
-def processor_ms(run: Callable[[], None], batch: Batch) -> float:
-    batch.log_prob_BT.grad = None
-    start = time.process_time()
-    run()
-    return 1000 * (time.process_time() - start)
 
 
 def peak_mb(run: Callable[[], None], batch: Batch) -> float:
@@ -141,27 +134,35 @@ def peak_mb(run: Callable[[], None], batch: Batch) -> float:
     return peak / 1e6
 
 
-def main() -> None:
+def rows(quick: bool) -> Iterator[Row]:
     torch.set_num_threads(1)
-    print(f"torch {torch.__version__}, {machine()}")
-    for rows, width in SHAPES:
-        batch = Batch(rows, width)
-        runs = contestants(batch)
-        best = dict.fromkeys(runs, float("inf"))
-        for round_ in range(ROUNDS + 1):
-            for name, run in runs.items():
-                taken = processor_ms(run, batch)
-                if round_:  # the first warms up
-                    best[name] = min(best[name], taken)
-        memory = {name: peak_mb(run, batch) for name, run in runs.items()}
-        time_of, memory_of = best["verl vanilla"], memory["verl vanilla"]
-        print(f"\n[{rows}, {width}] float32            ms  time ratio     MB  memory ratio")
-        for name in runs:
-            print(
-                f"{name:22s} {best[name]:9.1f} {best[name] / time_of:11.2f} {memory[name]:6.1f} "
-                f"{memory[name] / memory_of:13.2f}"
-            )
+    warnings.simplefilter("ignore")
+    for shape in ((4, 64),) if quick else SHAPES:
+        batch = Batch(*shape)
+        runs = ours(batch)
+        peers = {
+            f"verl {name}": functools.partial(run_verl, batch, name)
+            for name in sorted({peer for peer, _ in runs.values()}, reverse=True)
+        }
+
+        def once(run: Callable[[], None], batch: Batch = batch):
+            batch.log_prob_BT.grad = None
+            return timed(run)
+
+        contestants = peers | {name: run for name, (_, run) in runs.items()}
+        taken = race(
+            {name: functools.partial(once, run) for name, run in contestants.items()},
+            2 if quick else ROUNDS,
+        )
+        for name, (peer, _) in runs.items():
+            peer = f"verl {peer}"
+            yield compare(f"{name}, {list(shape)}", "ms", taken[name], peer, taken[peer])
+        memory = {name: [peak_mb(run, batch)] for name, run in contestants.items()}
+        for name, (peer, _) in runs.items():
+            if name in ("grpo", "gspo", "sapo", "respo", "respo with diagnostics"):
+                peer = f"verl {peer}"
+                yield Row(f"{name}, {list(shape)}: memory", "MB", memory[name], peer, memory[peer])
 
 
 if __name__ == "__main__":
-    main()
+    main(rows, __doc__)

@@ -1,26 +1,22 @@
-"""Tokens per second of the sampler and of transformers' ``generate``, on one thread.
+"""Tokens per second of the sampler and of transformers' ``generate``.
 
-    OMP_NUM_THREADS=1 python benchmarks/sampler.py
-
-Both run in this process, in turns, on the default architecture with the same random weights, chain
-prompts and limit on new tokens. Only tokens up to the end of a response count, for both. Once with
-responses that end (1 token in 20 ends one) and once without, where dropping finished rows and
-stopping early gain nothing. Time is processor time, so that other work on the machine disturbs
-little.
+Both run in one process, in turns, on one thread, on the default architecture with the same random
+weights, chain prompts and limit on new tokens. Only tokens up to the end of a response count, for
+both. Once with responses that end (1 token in 20 ends one) and once without, where dropping
+finished rows and stopping early gain nothing.
 """
 
 import dataclasses
 import functools
 import random
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
 import transformers
-from machine import machine
 
+from benchmarks.race import Row, Taken, compare, main, race, timed
 from respo.config.schema import Architecture
 from respo.policy import Policy, create_policy, sample, save_policy
 
@@ -28,7 +24,7 @@ MAX_NEW_TOKENS, GROUP, ROUNDS = 64, 8, 5
 NEVER = 10**6  # no token of the vocabulary
 
 
-def main() -> None:
+def rows(quick: bool) -> Iterator[Row]:
     torch.set_num_threads(1)
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
@@ -36,23 +32,30 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         save_policy(policy, Path(folder) / "policy")
         model = transformers.AutoModelForCausalLM.from_pretrained(Path(folder) / "policy").eval()
-    print(f"torch {torch.__version__}, transformers {transformers.__version__}, {machine()}")
     endless = dataclasses.replace(policy.tokenizer, eos_id=NEVER)
     for name, sampled in (
         ("responses end", policy),
         ("none ends", dataclasses.replace(policy, tokenizer=endless)),
     ):
         model.generation_config.eos_token_id = sampled.tokenizer.eos_id
-        for batch in (64, 512):
+        for batch in (16,) if quick else (64, 512):
             prompts = chain_prompts(sampled, batch // GROUP)
-            ours, theirs = race(
-                functools.partial(run_ours, sampled, prompts),
-                functools.partial(run_transformers, model, sampled, prompts),
+            runs = {
+                "ours": functools.partial(run_ours, sampled, prompts),
+                "theirs": functools.partial(run_transformers, model, sampled, prompts),
+            }
+            taken = race(
+                {key: functools.partial(seeded, run) for key, run in runs.items()},
+                1 if quick else ROUNDS,
             )
-            print(
-                f"{name:13s}  batch {batch:3d}  ours {ours:7,.0f} tokens/s  "
-                f"transformers {theirs:7,.0f} tokens/s  ratio {ours / theirs:.1f}"
-            )
+            what = f"{name}, {batch} at a time"
+            peer = "transformers generate"
+            yield compare(what, "tokens/s", taken["ours"], peer, taken["theirs"])
+
+
+def seeded(run: Callable[[], int]) -> Taken:
+    torch.manual_seed(0)
+    return timed(run)
 
 
 def default_policy() -> Policy:
@@ -98,18 +101,5 @@ def run_transformers(
     return int(((ended == 0) | ((ended == 1) & (generated == policy.tokenizer.eos_id))).sum())
 
 
-def race(*contestants: Callable[[], int]) -> list[float]:
-    """Best tokens per second of each over some rounds in turns, after one to warm up."""
-    best = [0.0] * len(contestants)
-    for number in range(ROUNDS + 1):
-        for i, contestant in enumerate(contestants):
-            torch.manual_seed(number)
-            start = time.process_time()
-            tokens = contestant()
-            if number:
-                best[i] = max(best[i], tokens / (time.process_time() - start))
-    return best
-
-
 if __name__ == "__main__":
-    main()
+    main(rows, __doc__)

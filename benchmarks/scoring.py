@@ -1,9 +1,7 @@
-r"""Verdicts per second of the scoring, against Math-Verify itself and verl's use of it; its memory.
+r"""Verdicts per second of the scoring, against Math-Verify itself and verl's use of it.
 
-    OMP_NUM_THREADS=1 .venv/bin/python benchmarks/scoring.py [--verl PYTHON] [--rows N ...]
-
-Needs the 400 responses to MATH problems (50 problems, 8 each) of `../shared/data/generations`, or
-where RESPO_SHARED says. They become 7,384, as many as a checkpoint of the ReSPO study has:
+400 responses to MATH problems (50 problems, 8 each) become 7,384, as many as a checkpoint of the
+ReSPO study has:
 
 - `repeated`: the same responses again and again; equal pairs are checked once.
 - `padded`: the same, each time behind another first sentence, so that all responses differ and end
@@ -14,35 +12,34 @@ where RESPO_SHARED says. They become 7,384, as many as a checkpoint of the ReSPO
   answers are equal only within a problem, as often as those of the real responses are.
 - `no repetition`: by the same means each pair has numbers of its own.
 
-Compared are (a) `parse` and `verify` of Math-Verify in this process without time-outs, (b) verl's
-`compute_score`, called by as many threads as it has processes, and 2 workers of ours. All run in
-turns, and the best of the rounds counts. Processor time is that of all processes that take part;
-verdicts per processor second are verdicts per core. The start of processes is not counted. Then
-1 % of the answers hang, with a limit of 1 s; and files of many rows are scored from the command
-line.
+Compared are `parse` and `verify` of Math-Verify in one process without time-outs, verl's
+`compute_score`, called by four threads on an eighth of the responses, and 2 workers of ours, in
+turns. Processor time is that of all processes that take part, so verdicts/s are by processor, and
+by wall clock two workers count. The start of processes is not counted. Verdicts must be
+Math-Verify's. Then 1 % of the answers hang, with a limit of 1 s each; and files of many rows are
+scored from the command line.
 """
 
-import argparse
 import json
 import os
-import platform
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
 
+from benchmarks.race import Row, Taken, compare, main
 from respo.files import parquet_writer
 from respo.rewards.workers import Verdict, WorkerPool
 
 SHARED = Path(os.environ.get("RESPO_SHARED", Path(__file__).parents[2] / "shared"))
 RESPONSES = SHARED / "data/generations/math_50x8.jsonl"
-TOTAL, SAMPLES, WORKERS = 7384, 16, 2
+TOTAL, SAMPLES, WORKERS, ROUNDS = 7384, 16, 2, 2
 LATEX = [LatexExtractionConfig()]
 BOTH = [ExprExtractionConfig(), LatexExtractionConfig()]
 
@@ -56,29 +53,30 @@ class Result(NamedTuple):
     wall: float
     processor: float
 
+    @property
+    def taken(self) -> Taken:
+        return Taken(self.processor, self.wall, len(self.correct))
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--verl", default=sys.executable, help="a Python that has verl")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--rows", type=int, nargs="*", default=[10**4, 10**5, 10**6])
-    options = parser.parse_args()
+
+def rows(quick: bool) -> Iterator[Row]:
     if not RESPONSES.exists():
-        sys.exit(f"{RESPONSES}: no such file; set RESPO_SHARED to the folder that has it")
+        sys.exit(f"error: {RESPONSES}: no such file; set RESPO_SHARED to the folder that has it")
     lines = RESPONSES.read_text(encoding="utf-8").splitlines()
     problems = [(row["answer"], row["responses"]) for row in map(json.loads, lines)]
-    print(f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors")
-
     cases = {
         "repeated": repeated(problems),
         "padded": [(g, f"Attempt {n}. {r}") for n, (g, r) in enumerate(repeated(problems))],
         "K = 16": samples(problems),
         "no repetition": distinct(problems),
     }
+    if quick:
+        cases = {"K = 16": cases["K = 16"][:40]}
     with WorkerPool(WORKERS) as pool:
-        speed(cases, pool, options.verl, options.rounds)
-    poisoned(cases["K = 16"])
-    memory(problems, options.rows)
+        for name, pairs in cases.items():
+            yield from speed(name, pairs, pool, 1 if quick else ROUNDS)
+    if not quick:
+        yield poisoned(cases["K = 16"])
+    yield from memory(problems, [100] if quick else [10**4])
 
 
 def repeated(problems: Sequence[tuple[str, list[str]]]) -> list[Pair]:
@@ -111,40 +109,21 @@ def moved(text: str, shift: int) -> str:
     return re.sub(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)", lambda m: str(int(m[0]) + shift), text)
 
 
-def speed(cases: dict[str, list[Pair]], pool: WorkerPool, python: str, turns: int) -> None:
-    print(f"\n{TOTAL} responses; verl's on the first {TOTAL // 8} of them")
-    print("                                  verdicts/s   per core   against (a)   per core")
-    for name, pairs in cases.items():
-        contestants: dict[str, Callable[[], Result | None]] = {
-            "(a) Math-Verify": lambda pairs=pairs: directly(pairs),
-            "(b) verl": lambda pairs=pairs: verl(pairs[: TOTAL // 8], python),
-            f"{WORKERS} workers": lambda pairs=pairs: ours(pairs, pool),
-        }
-        rounds = [{label: run() for label, run in contestants.items()} for _ in range(turns)]
-        baseline = None
-        for label in contestants:
-            results = [found for of in rounds if (found := of[label])]
-            if not results:
-                print(f"{name:15s} {label:17s} {python} has no verl")
-                continue
-            best = len(results[0].correct) / min(result.wall for result in results)
-            core = len(results[0].correct) / min(result.processor for result in results)
-            baseline = baseline or (best, core, results[0].correct)
-            print(
-                f"{name:15s} {label:17s} {best:10.0f} {core:10.0f} {best / baseline[0]:12.2f}x"
-                f" {core / baseline[1]:9.2f}x"
-            )
-            for result in results:
-                differ = [
-                    pairs[n]
-                    for n, (found, expected) in enumerate(
-                        zip(result.correct, baseline[2], strict=False)
-                    )
-                    if found != expected
-                ]
-                for gold, response in differ:
-                    print(f"  differs from (a): {gold!r} and {response[-60:]!r}")
-                assert label.startswith("(b)") or not differ
+def speed(name: str, pairs: list[Pair], pool: WorkerPool, rounds: int) -> Iterator[Row]:
+    """Race ours with the peers, and check all verdicts."""
+    found = [
+        (ours(pairs, pool), directly(pairs), verl(pairs[: max(8, len(pairs) // 8)]))
+        for _ in range(rounds)
+    ]
+    mine, direct, by_verl = ([result for result in of if result] for of in zip(*found, strict=True))
+    for result in mine:
+        assert result.correct == direct[0].correct, "a verdict differs from Math-Verify's"
+    taken = [result.taken for result in mine]
+    peers = {"Math-Verify": direct, "verl": by_verl}
+    for peer, results in peers.items():
+        if results:
+            theirs = [result.taken for result in results]
+            yield compare(name, "verdicts/s", taken, peer, theirs)
 
 
 def directly(pairs: Sequence[Pair]) -> Result:
@@ -204,18 +183,20 @@ if __name__ == "__main__":
 """
 
 
-def verl(pairs: Sequence[Pair], python: str) -> Result | None:
+def verl(pairs: Sequence[Pair]) -> Result | None:
     with tempfile.TemporaryDirectory() as folder:
         script, data = Path(folder) / "run.py", Path(folder) / "pairs.json"
         script.write_text(VERL)
         data.write_text(json.dumps(pairs))
-        done = subprocess.run([python, script, data], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, script, data], capture_output=True, text=True)
     if done.returncode:
+        if "ModuleNotFoundError" not in done.stderr:
+            sys.exit(done.stderr)
         return None
     return Result(*json.loads(done.stdout.splitlines()[-1]))
 
 
-def poisoned(pairs: Sequence[Pair]) -> None:
+def poisoned(pairs: Sequence[Pair]) -> Row:
     """One answer in 100 hangs, each another one; all other verdicts are as without."""
     bad = {n: (pairs[n][0], rf"\boxed{{9^{{9^{{{n}}}}}}}") for n in range(99, TOTAL, 100)}
     with WorkerPool(WORKERS, seconds=1) as pool:
@@ -225,14 +206,15 @@ def poisoned(pairs: Sequence[Pair]) -> None:
         wall = time.perf_counter() - start
     timeout = Verdict(False, None, "timeout")
     assert found == [timeout if n in bad else verdict for n, verdict in enumerate(expected)]
-    print(
-        f"\n{len(bad)} of {TOTAL} answers hang, limit 1 s: {wall:.0f} s, {TOTAL / wall:.0f} "
-        f"verdicts/s; {len(bad) / WORKERS:.0f} s are waiting; all other verdicts unchanged"
+    return Row(
+        f"{len(bad)} of {TOTAL} answers hang: wall time, {len(bad) // WORKERS} s of it waiting",
+        "s",
+        [wall],
     )
 
 
-def memory(problems: Sequence[tuple[str, list[str]]], sizes: Sequence[int]) -> None:
-    print("\n     rows  file MB     s  rows/s  peak MB of the command  of a worker")
+def memory(problems: Sequence[tuple[str, list[str]]], sizes: Sequence[int]) -> Iterator[Row]:
+    """Score files from the command line; its memory is that of all its processes."""
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "g.parquet"
@@ -250,10 +232,8 @@ def memory(problems: Sequence[tuple[str, list[str]]], sizes: Sequence[int]) -> N
                     time.sleep(0.05)
             wall = time.perf_counter() - start
             assert process.returncode == 0
-            megabytes = source.stat().st_size / 1e6
-        print(
-            f"{size:9d} {megabytes:8.0f} {wall:5.0f} {size / wall:7.0f} {own:23.0f} {workers:12.0f}"
-        )
+        yield Row(f"file of {size:,} rows: wall time", "s", [wall])
+        yield Row(f"file of {size:,} rows: memory", "MB", [own + WORKERS * workers])
 
 
 def write_rows(path: Path, problems: Sequence[tuple[str, list[str]]], size: int) -> None:
@@ -297,4 +277,4 @@ def children(pid: int) -> list[int]:
 
 
 if __name__ == "__main__":
-    main()
+    main(rows, __doc__)

@@ -1,12 +1,12 @@
 """Made-up results of a whole study: for trying and timing tables and figures without training.
 
-    OMP_NUM_THREADS=1 .venv/bin/python benchmarks/synthetic.py --study respo --out FOLDER
+    OMP_NUM_THREADS=1 .venv/bin/python -m benchmarks.synthetic --study respo --out FOLDER
 
 Writes what the reporting reads of a results folder, in full size: of each run its configuration,
 `train.json`, `metrics.parquet` and `branches.parquet`; of each evaluated checkpoint a cell per
-benchmark; of the last one `scores.parquet` too. The numbers follow simple formulas and a seed. They
-look like those of a training, but say nothing about any objective: each file says in its provenance
-that it is synthetic.
+benchmark; of the last one `scores.parquet` too. The numbers follow simple formulas and a seed.
+They look like those of a training, but say nothing about any objective: each file says in its
+provenance that it is synthetic.
 """
 
 import argparse

@@ -1,35 +1,28 @@
-"""Processor time per policy update of the local trainer and of TRL's GRPOTrainer, on one thread.
+"""A policy update of the local trainer and of TRL's GRPOTrainer.
 
-TRL is no dependency of the project; `./run peers` installs it into `.venv`.
-
-    OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 .venv/bin/python benchmarks/trainer.py
-
-Both train in this process, one after the other: GRPO, N = 8, M = 8 prompts x G = 8 responses, from
-the same warm-started weights of the default architecture, on the same prompts and reward, with the
-same optimizer settings and limit on response length. The first rollout batch of each warms up and
-is not counted. Sampling, forward and backward passes, optimizer and metrics count; loading and
-saving do not. Responses are sampled, so the numbers of tokens differ a little: they are printed,
-and time per token beside time per update. Processor time is used, so that other work on the machine
-disturbs little.
+Both train in one process on one thread, in turns of some rollout batches: GRPO, N = 8, M = 8
+prompts x G = 8 responses, from the same warm-started weights of the default architecture, on the
+same prompts and reward, with the same optimizer settings and limit on response length. The first
+rollout batch of each turn warms up and is not counted. Sampling, forward and backward passes,
+optimizer and metrics count; loading and saving do not. Responses are sampled, so the numbers of
+tokens differ a little: therefore time per token stands beside time per update.
 """
 
-import argparse
-import platform
 import tempfile
 import time
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
-from machine import machine
 
+from benchmarks.race import Row, Taken, compare, main
 from respo import objectives
 from respo.config.schema import RunConfig
 from respo.data import chain
-from respo.policy import Policy, create_policy, save_policy
+from respo.policy import Policy, create_policy, load_policy, save_policy
 from respo.rewards import strict_box
 from respo.training.local.prompts import Prompt, Prompts
 from respo.training.local.trainer import Trainer
@@ -39,56 +32,36 @@ STALENESS, PROMPTS, GROUP = 8, 8, 8
 MAX_PROMPT, MAX_RESPONSE = 18, 64
 
 
-@dataclass
-class Measured:
-    """Processor and wall seconds of some updates and the response tokens they learned from."""
+def rows(quick: bool) -> Iterator[Row]:
+    import trl  # before any work: it may be missing
 
-    updates: int
-    cpu: float
-    wall: float
-    tokens: float
-
-    def line(self, name: str) -> str:
-        return (
-            f"{name:5s} {1e3 * self.cpu / self.updates:7.1f} ms CPU per update  "
-            f"{1e3 * self.wall / self.updates:7.1f} ms wall  "
-            f"{self.tokens / self.updates:6.0f} tokens per update  "
-            f"{1e6 * self.cpu / self.tokens:6.1f} us CPU per token"
-        )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--rollout-batches", type=int, default=6, help="counted ones; each 8 updates"
-    )
-    parser.add_argument("--warm-start", type=int, default=300, help="supervised steps before")
-    options = parser.parse_args()
+    rounds, batches, steps = (1, 1, 2) if quick else (3, 3, 300)
     torch.set_num_threads(1)
-    config = run_config(updates=STALENESS * (1 + options.rollout_batches))
-    rows = chain.distinct_prompts(1, 8, 2048, seed=0, held_out=False)
-    start = config.model.warm_start.model_copy(update={"steps": options.warm_start})
+    config = run_config(updates=STALENESS * (1 + batches))
+    distinct = chain.distinct_prompts(1, 8, 2048, seed=0, held_out=False)
+    start = config.model.warm_start.model_copy(update={"steps": steps})
     policy = create_policy(config.model.architecture, MAX_PROMPT + MAX_RESPONSE, seed=0)
     encode = policy.tokenizer.encode
-    prompts = Prompts([Prompt(text, encode(text), chain.answer(text)) for text in rows], 0)
+    prompts = Prompts([Prompt(text, encode(text), chain.answer(text)) for text in distinct], 0)
     policy, _ = warm_start(policy, prompts, start, "warm start")
-    with tempfile.TemporaryDirectory() as folder:
-        weights = Path(folder) / "weights"
-        save_policy(policy, weights)
-        ours = run_ours(Path(folder) / "run", config, policy, prompts)
-        theirs, trl_version = run_trl(Path(folder) / "trl", config, weights, prompts)
-    print(
-        f"torch {torch.__version__}, transformers {transformers.__version__}, TRL {trl_version}, "
-        f"Python {platform.python_version()}, {machine()}, {ours.updates} updates"
-    )
-    print(ours.line("ours"))
-    print(theirs.line("TRL"))
-    per_update = (theirs.cpu / theirs.updates) / (ours.cpu / ours.updates)
-    per_token = (theirs.cpu / theirs.tokens) / (ours.cpu / ours.tokens)
-    print(f"ratio {per_update:.2f} per update, {per_token:.2f} per token")
+    ours: list[Taken] = []
+    theirs: list[Taken] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        save_policy(policy, folder / "weights")
+        for number in range(rounds):
+            fresh = load_policy(folder / "weights")
+            ours.append(run_ours(folder / f"run{number}", config, fresh, prompts))
+            theirs.append(run_trl(folder / f"trl{number}", config, folder / "weights", prompts))
+    peer = f"TRL {trl.__version__}"
+    by_update = [
+        [each._replace(work=STALENESS * batches) for each in taken] for taken in (ours, theirs)
+    ]
+    yield compare("policy update", "ms", by_update[0], peer, by_update[1])
+    yield compare("response token of it", "us", ours, peer, theirs)
 
 
-def run_ours(run: Path, config: RunConfig, policy: Policy, prompts: Prompts) -> Measured:
+def run_ours(run: Path, config: RunConfig, policy: Policy, prompts: Prompts) -> Taken:
     trainer = Trainer(run, config, policy, prompts, {})
     marks = []
     for update in range(config.training.updates + 1):
@@ -97,13 +70,10 @@ def run_ours(run: Path, config: RunConfig, policy: Policy, prompts: Prompts) -> 
         if update < config.training.updates:
             trainer.step()
     (cpu, wall, tokens), last = marks[1], marks[-1]
-    updates = config.training.updates - STALENESS
-    return Measured(updates, last[0] - cpu, last[1] - wall, last[2] - tokens)
+    return Taken(last[0] - cpu, last[1] - wall, last[2] - tokens)
 
 
-def run_trl(
-    folder: Path, config: RunConfig, weights: Path, prompts: Prompts
-) -> tuple[Measured, str]:
+def run_trl(folder: Path, config: RunConfig, weights: Path, prompts: Prompts) -> Taken:
     warnings.filterwarnings("ignore")
     transformers.utils.logging.set_verbosity_error()
     import datasets
@@ -172,7 +142,7 @@ def run_trl(
         if log.get("step", 0) > first and "completions/mean_length" in log
     ]
     tokens = sum(lengths) * PROMPTS * GROUP * (last - first) / len(lengths)
-    return Measured(last - first, end[0] - cpu, end[1] - wall, tokens), trl.__version__
+    return Taken(end[0] - cpu, end[1] - wall, tokens)
 
 
 def run_config(updates: int) -> RunConfig:
@@ -226,4 +196,4 @@ def run_config(updates: int) -> RunConfig:
 
 
 if __name__ == "__main__":
-    main()
+    main(rows, __doc__)

@@ -1,0 +1,109 @@
+"""`python -m benchmarks [NAME ...]`: measure, and write docs/benchmarks.md.
+
+Each benchmark is a process of its own on one thread. With names only their sections of the page
+are written anew. What is not installed here is left as it is; `./run peers` installs what is
+compared.
+"""
+
+import argparse
+import ast
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.machine import machine, versions
+from benchmarks.race import Row, table
+
+ROOT = Path(__file__).parents[1]
+# In the order of the page.
+TITLES = {
+    "objectives": "Objectives against verl",
+    "trainer": "Local trainer against TRL",
+    "sampler": "Sampler against transformers",
+    "scoring": "Scoring against Math-Verify and verl",
+    "statistics": "Bootstrap against SciPy",
+    "reporting": "Tables, figures and page",
+    "dag": "Planning against the number of jobs",
+    "jobs": "Overhead per job",
+}
+HEAD = """# How fast it is
+
+`./run bench` measures and writes this page; `./run bench NAME ...` writes some of its sections
+anew.
+
+Figures are processor time on one thread, or what it does in a second of it: medians over some
+rounds, in which ours and the peer take turns (A B A B), so that other work on the machine
+disturbs both alike. The ratio is how many times as fast, or as small, ours is, in each round:
+above 1 ours is ahead. The last column is the same by wall clock. Absolute figures are those of
+the machine named below each title.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(TITLES)}")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks.md")
+    options = parser.parse_args()
+    if unknown := [name for name in options.names if name not in TITLES]:
+        parser.error(f"no such benchmark: {', '.join(unknown)}; there are: {', '.join(TITLES)}")
+    failed = []
+    for name in options.names or TITLES:
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        rows = measure(name, options.quick)
+        if rows is None:
+            failed.append(name)
+        else:
+            write(options.out, name, "\n".join(section(name, rows)))
+    if failed:
+        sys.exit(f"error: not measured, and left as before: {', '.join(failed)}")
+
+
+def measure(name: str, quick: bool) -> list[Row] | None:
+    """Run a benchmark; None, after its own message, if it failed."""
+    one_thread = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "rows.json"
+        command = [sys.executable, "-m", f"benchmarks.{name}", "--json", str(out)]
+        command += ["--quick"] if quick else []
+        subprocess.run(command, cwd=ROOT, env=os.environ | one_thread, stdout=subprocess.DEVNULL)
+        return [Row(**row) for row in json.loads(out.read_text())] if out.exists() else None
+
+
+def section(name: str, rows: list[Row]) -> Iterator[str]:
+    """Yield the lines of a section: what is measured, on what, and the table."""
+    yield f"## {TITLES[name]}\n"
+    yield (ast.get_docstring(ast.parse((ROOT / f"benchmarks/{name}.py").read_text())) or "") + "\n"
+    revision = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.strip()
+    today = datetime.datetime.now(datetime.UTC).date()
+    yield f"Measured {today} at revision {revision or 'unknown'}: {machine()}; {versions()}.\n"
+    yield from table(rows)
+
+
+def write(path: Path, name: str, text: str) -> None:
+    """Put a section in its place of the page, which is made if there is none."""
+    page = path.read_text() if path.exists() else ""
+    known = dict(re.findall(r"<!-- section (\w+) -->\n(.*?)\n<!-- end -->", page, re.DOTALL))
+    known[name] = text
+    parts = [
+        f"<!-- section {name} -->\n{known[name]}\n<!-- end -->\n"
+        for name in TITLES
+        if name in known
+    ]
+    path.write_text("\n".join([HEAD, *parts]))
+
+
+if __name__ == "__main__":
+    main()
