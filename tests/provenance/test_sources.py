@@ -61,6 +61,9 @@ def test_state_of_a_source(tmp_path):
     path.write_text("1")
     assert sources.state(path, sha256_of(path)) == "unchanged"
     assert sources.state(path, "x") == "changed"
+    metrics = tmp_path / "metrics.parquet"
+    metrics.write_text("damaged")
+    assert sources.state(metrics, sha256_of(metrics)) == "changed"
 
 
 def test_the_papers_numbers_lie_beside_the_study(tmp_path):

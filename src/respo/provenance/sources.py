@@ -116,7 +116,10 @@ def resolve(study_folder: Path, name: str) -> Path:
 
 
 def state(path: Path, sha256: str) -> State:
-    """Tell whether a file is still what it was."""
+    """Tell whether a file is still what it was; a damaged one is not."""
     if not path.is_file():
         return "missing"
-    return "unchanged" if source_sha256(path) == sha256 else "changed"
+    try:
+        return "unchanged" if source_sha256(path) == sha256 else "changed"
+    except UserError:
+        return "changed"
