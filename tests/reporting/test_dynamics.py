@@ -123,7 +123,7 @@ def test_lines_panels_and_notes(folder):
     # The two methods, then the reference; bars of the points beside each other.
     assert [c.lines[0].get_ydata()[0] for c in accuracy.containers] == [0.75] * 3
     places = [c.lines[0].get_xdata()[0] for c in accuracy.containers]
-    assert places == pytest.approx([32 - 3.2 / 3, 32, 32 + 3.2 / 3])
+    assert places == pytest.approx([32 - 5.12 / 3, 32, 32 + 5.12 / 3])
     assert [line.get_color() for line in lines(score)] == [
         style.FIXED["grpo"]["color"],
         style.FIXED["respo"]["color"],

@@ -41,5 +41,5 @@ def test_panels_of_one_model_share_their_axis(folder):
     first[0].set_ylim(0, 7)
     assert (second[0].get_ylim()[1], third[0].get_ylim()[1]) == (7, 1)
     over_updates(first, 100)
-    assert first[0].get_xlim() == first[1].get_xlim() == pytest.approx((-7.5, 107.5))
+    assert first[0].get_xlim() == first[1].get_xlim() == pytest.approx((-3.5, 103.5))
     assert [axes.get_xlabel() for axes in first] == ["", "policy updates"]

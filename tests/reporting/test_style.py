@@ -47,6 +47,12 @@ def test_legend_fits_the_figure(width, columns):
     assert figure.legends[0]._ncols == columns
 
 
+def test_the_rows_of_a_legend_are_even():
+    figure = Figure(figsize=(5.0, 2))
+    style.legend(figure, {f"m{index}": {"color": "red"} for index in range(6)})
+    assert figure.legends[0]._ncols == 3  # not 5, with one entry in the second row
+
+
 def test_note_is_wrapped():
     figure = Figure(figsize=(2, 2))
     style.note(figure, "first\n" + "word " * 20)
@@ -77,9 +83,9 @@ def test_a_new_method_takes_a_free_colour_first():
 
 
 def test_the_legend_is_as_wide_as_its_labels():
-    # 7 inches hold 5 short labels, or with a long one as many as it leaves room for.
+    # 7 inches hold 7 short labels, or with a long one as many as it leaves room for.
     assert style.legend_rows([f"m{index}" for index in range(10)], 7.0) == 2
-    assert style.legend_rows(["m" * 30, *(f"m{index}" for index in range(9))], 7.0) == 3
+    assert style.legend_rows(["m" * 60, *(f"m{index}" for index in range(9))], 7.0) == 4
     assert style.legend_rows(["m" * 200, "m"], 7.0) == 2
     assert style.legend_rows(["m" * 200], 7.0) == 1
 

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, Symmetrica
 from respo.config import Run
 from respo.reporting import choices, curves, style
 from respo.reporting.curves import Curve, Group, Looks, Setting
-from respo.reporting.panels import over_updates, panels
+from respo.reporting.panels import MARGIN, over_updates, panels
 from respo.reporting.results import Results
 from respo.reporting.rows import Estimate
 from respo.reporting.sweep import sweep_note
@@ -21,7 +21,7 @@ from respo.statistics import accuracy_of_score, cluster_bootstraps
 Means = list[np.ndarray]
 # Points of several methods at one update lie beside each other, as far as this share of a run;
 # those that no line joins farther, so that none lies on another.
-SPREAD_OF_POINTS, SPREAD_OF_UNJOINED = 0.03, 0.1
+SPREAD_OF_POINTS, SPREAD_OF_UNJOINED = 0.03, 0.16
 # Between fewer evaluated checkpoints there is no line.
 FEWEST_JOINED = 3
 _SHORT = FuncFormatter(lambda value, _: f"{value:g}".replace("-", "\N{MINUS SIGN}"))
@@ -143,14 +143,17 @@ def fill(
     width = curves.window(updates) if smooth else 1
     accuracy = evaluations(results, groups, benchmarks) if ACCURACY in quantities else {}
     metrics = {group: _metrics(results, group, quantities, width) for group in groups}
+    spread = SPREAD_OF_UNJOINED if _few_evaluations(results) else SPREAD_OF_POINTS
+    margin = MARGIN + (spread / 2 if ACCURACY in quantities else 0)
     for setting, of_setting in found.items():
-        over_updates(of_setting, updates)
+        over_updates(of_setting, updates, margin)
         shown = curves.shown_in(setting, groups)
         lines = {group: looks.line(group, setting) for group in shown}
         for axes, quantity in zip(of_setting, quantities, strict=True):
             if quantity.column is None:
                 of_shown = {group: accuracy[group] for group in shown}
-                _draw_accuracy(axes, of_shown, lines, looks, not _few_evaluations(results), updates)
+                joined = not _few_evaluations(results)
+                _draw_accuracy(axes, of_shown, lines, looks, joined, spread * updates)
                 continue
             for group, line in lines.items():
                 curves.draw_curve(axes, metrics[group][quantity.column], line)
@@ -164,7 +167,7 @@ def _draw_accuracy(
     lines: Mapping[Group, dict[str, Any]],
     looks: Looks,
     joined: bool,
-    updates: int,
+    spread: float,
 ) -> None:
     """Draw the points of each group beside each other, after the one that all of them start from.
 
@@ -174,9 +177,8 @@ def _draw_accuracy(
         lines: of the groups.
         looks: gives the look of the start.
         joined: whether lines join the points of a group.
-        updates: of a run.
+        spread: of the points of one update, in updates.
     """
-    spread = updates * (SPREAD_OF_POINTS if joined else SPREAD_OF_UNJOINED)
     starts = [points[0] for points in accuracy.values() if 0 in points]
     for position, (group, points) in enumerate(accuracy.items()):
         shift = spread * ((position + 0.5) / len(accuracy) - 0.5)
@@ -279,7 +281,7 @@ def draw_points(
         value, error = zip(*points.values(), strict=True)
         bars: dict[str, Any] = {"marker": "o", "markersize": 4, "capsize": 2.5, "linewidth": 1.0}
         bars |= {"markerfacecolor": "white", "markeredgewidth": 0.9, "barsabove": True}
-        alone = {} if joined else {"linestyle": "none", "markersize": 6}
+        alone = {} if joined else {"linestyle": "none", "markersize": 5.5}
         axes.errorbar(list(points), value, error, **(bars | line | {"linewidth": 1.0} | alone))
 
 

@@ -14,7 +14,7 @@ from respo.reporting.curves import Setting
 COLUMNS = 4
 WIDTH, HEIGHT = 2.2, 1.55  # inches of a panel
 # Of the horizontal axis, as a share of a run.
-MARGIN = 0.075
+MARGIN = 0.035
 ALONE = 3.0  # its width where there are one or two columns
 
 
@@ -71,12 +71,12 @@ def panels(
     return figure, found
 
 
-def over_updates(axes: Sequence[Axes], updates: int) -> None:
+def over_updates(axes: Sequence[Axes], updates: int, margin: float = MARGIN) -> None:
     """Make the policy updates the common horizontal axis of panels below each other.
 
-    It is a little longer than a run, for points that stand beside its ends.
+    It is longer than a run by a margin on both sides, for points that stand beside its ends.
     """
     for panel in axes[:-1]:
         panel.sharex(axes[-1])
         panel.tick_params(labelbottom=False)
-    axes[-1].set(xlabel="policy updates", xlim=(-MARGIN * updates, (1 + MARGIN) * updates))
+    axes[-1].set(xlabel="policy updates", xlim=(-margin * updates, (1 + margin) * updates))

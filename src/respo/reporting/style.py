@@ -111,15 +111,19 @@ def lines(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def _free(method: str, taken: list[dict[str, Any]]) -> dict[str, Any]:
-    """Choose the method's own line, or else the next that is free, of the rarest colour.
+    """Choose the method's own line, or else the next that is free, of the rarest colour and dashes.
 
     Colours of fixed methods count as used, or a line would depend on whether those are there.
     """
     start = crc32(method.encode()) % len(_OTHERS)
     own_first = _OTHERS[start:] + _OTHERS[:start]
-    colors = [*_FIXED_COLORS, *(line["color"] for line in taken if line not in FIXED.values())]
+    others = [line for line in taken if line not in FIXED.values()]
+    colors = [*_FIXED_COLORS, *(line["color"] for line in others)]
+    dashes = [line["linestyle"] for line in others]
     free = [line for line in own_first if line not in taken] or own_first
-    return min(free, key=lambda line: colors.count(line["color"]))
+    return min(
+        free, key=lambda line: (colors.count(line["color"]), dashes.count(line["linestyle"]))
+    )
 
 
 def nested(lines: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -146,12 +150,15 @@ def legend_rows(entries: Collection[str], width: float) -> int:
 
 
 def _legend_columns(entries: Iterable[str], width: float) -> int:
-    """Return the largest number of columns that fit; each is as wide as its widest entry."""
-    inches = [max(1.4, 0.6 + 0.068 * len(entry)) for entry in entries]
+    """Return a number of columns that fit, in as few rows as can be, and those as even as can be.
+
+    Each is as wide as its widest entry.
+    """
+    inches = [max(0.95, 0.68 + 0.07 * len(entry)) for entry in entries]
     for columns in range(len(inches), 1, -1):
         # matplotlib fills them as evenly as array_split, from top to bottom.
         if sum(part.max() for part in np.array_split(inches, columns)) <= width:
-            return columns
+            return math.ceil(len(inches) / math.ceil(len(inches) / columns))
     return 1
 
 
