@@ -217,8 +217,8 @@ def test_a_file_of_tests_that_is_no_parquet(tmp_path: Path) -> None:
         assert str(caught.value).startswith(f"{path}: not a readable Parquet file (")
         assert str(caught.value).endswith(
             "). Give the Parquet file results/STUDY/data/held_out/NAME.parquet, which `snakemake "
-            "results/STUDY/data/held_out/NAME.parquet --config study=STUDY` makes; if it is that file, "
-            "delete it and start again."
+            "results/STUDY/data/held_out/NAME.parquet --config study=STUDY` makes; if it is that "
+            "file, delete it and start again."
         )
 
 

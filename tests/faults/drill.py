@@ -22,6 +22,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from itertools import cycle, product
 from pathlib import Path
 
@@ -92,10 +93,8 @@ class Study:
             os.kill(self.process.pid, number)
             return f"snakemake during {met}"
         for id_ in self.session():
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(id_, number)
-            except ProcessLookupError:
-                pass
         return f"all during {met}"
 
     def session(self) -> list[int]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-# Columns of the metrics, and keys of the records of runs and of initial weights: who worked on them,
-# when and how long, and hashes over that.
+# Columns of the metrics, and keys of the records of runs and of initial weights: who worked on
+# them, when and how long, and hashes over that.
 TIMES = {"seconds", "tokens_per_second"}
 VOLATILE = {"seconds", "peak_memory_mb", "restarts", "starts", "outputs", "self_sha256"}
 # Logs and times of jobs; the two pages show them.

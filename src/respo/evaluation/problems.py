@@ -9,8 +9,8 @@ from respo.files import read_parquet
 # Where a file that somebody names comes from.
 HELD_OUT = "results/STUDY/data/held_out/NAME.parquet"
 REMEDY = (
-    f"Give the Parquet file {HELD_OUT}, which `snakemake {HELD_OUT} --config study=STUDY` makes; if "
-    "it is that file, delete it and start again"
+    f"Give the Parquet file {HELD_OUT}, which `snakemake {HELD_OUT} --config study=STUDY` makes; "
+    "if it is that file, delete it and start again"
 )
 
 
