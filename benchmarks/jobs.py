@@ -49,7 +49,7 @@ FLOOR = "import numpy, pyarrow.parquet"
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    rounds = 1 if quick else 5
+    rounds = 1 if quick else 3
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         pairs = [(share(folder, FULL), share(folder, BARE)) for _ in range(rounds)]

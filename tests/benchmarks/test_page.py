@@ -1,0 +1,56 @@
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NAMES = ["objectives", "trainer", "sampler", "scoring", "statistics", "reporting", "dag", "jobs"]
+
+
+@pytest.fixture
+def page(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    return importlib.import_module("benchmarks.__main__")
+
+
+def test_a_section_takes_its_place_and_leaves_the_others(page, tmp_path):
+    path = tmp_path / "page.md"
+    page.write(path, "sampler", "the sampler")
+    page.write(path, "objectives", "the objectives")
+    page.write(path, "sampler", "the sampler, anew")
+    text = path.read_text()
+    assert text.startswith(page.HEAD)
+    assert text.index("the objectives") < text.index("the sampler, anew")
+    assert text.count("the sampler") == 1
+
+
+def test_every_benchmark_is_on_the_page(page):
+    files = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
+    assert set(NAMES) == set(page.TITLES) == files - {"__main__", "machine", "race", "synthetic"}
+
+
+def test_an_unknown_name_is_refused(page, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["benchmarks", "speed"])
+    with pytest.raises(SystemExit):
+        page.main()
+    assert "no such benchmark: speed; there are: objectives, trainer" in capsys.readouterr().err
+
+
+# Small sizes: that each runs to its table.
+@pytest.mark.peers
+@pytest.mark.parametrize("name", NAMES)
+def test_it_runs(name, tmp_path):
+    if name == "scoring":
+        shared = os.environ.get("RESPO_SHARED", ROOT.parent / "shared")
+        if not Path(shared, "data/generations/math_50x8.jsonl").exists():
+            pytest.skip("the responses that are scored are not here")
+    for peer in {"objectives": ["verl"], "trainer": ["trl"]}.get(name, []):
+        pytest.importorskip(peer)
+    out = tmp_path / "page.md"
+    command = [sys.executable, "-m", "benchmarks", name, "--quick", "--out", out]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "| what | unit | ours | peer |" in out.read_text()
