@@ -1,9 +1,307 @@
+"""Each kind of damage in a copy of a finished study."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
 from respo.check.folder import Folder
 from respo.check.whole import check_folder
+from respo.cli import UserError
+from respo.files import (
+    made_from,
+    read_json,
+    read_parquet,
+    seal,
+    sha256_of,
+    write_json,
+    write_parquet,
+    write_record,
+)
+from respo.weight_files import write_sums
+
+RUN = "mini/respo/N2/seed1"
+CELL = f"{RUN}/eval/2/easy"
+# Nothing depends on these, and no hash of them is taken.
+FREE = ("report.html", ".lock", "finished.parquet")
+
+
+def check(path, **options):
+    folder = Folder(path)
+    check_folder(folder, **options)
+    return folder.found
+
+
+def names(findings):
+    return [finding.name for finding in findings]
 
 
 def test_a_finished_study_is_whole(finished_study):
     folder = Folder(finished_study)
     counts = check_folder(folder)
     assert folder.found.all == []
+    assert folder.found.ok
     assert (counts.cells, counts.tables) == (3, 1)
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip"])
+def test_any_damage_of_any_file_is_found(study_copy, damage):
+    """Of every file the half that is left, or one bit in the middle of what it holds."""
+    rng = random.Random(0)
+    files = [path for path in sorted(study_copy.rglob("*")) if path.is_file()]
+    for path in files:
+        # One run is as good as two.
+        if path.name in FREE or "grpo" in path.parts:
+            continue
+        whole = path.read_bytes()
+        damaged = bytearray(whole)
+        if damage == "cut":
+            damaged = damaged[: len(whole) // 2]
+        else:
+            place = rng.randrange(len(whole) // 4, 3 * len(whole) // 4)
+            damaged[place] ^= 1 << rng.randrange(8)
+        path.write_bytes(damaged)
+        name = path.relative_to(study_copy).as_posix()
+        # Two that hold a hash of each other accuse one of them and name both.
+        told = " ".join(told_of(study_copy))
+        named = path.name if path.name == "SHA256SUMS" else name
+        assert named in told, (name, told)
+        path.write_bytes(whole)
+
+
+def told_of(path: Path) -> list[str]:
+    """Return what is damaged in a folder, and why; of a bad study.yaml the message."""
+    try:
+        wrong = check(path).of("damaged")
+    except UserError as error:
+        return [str(error)]
+    assert all(finding.target for finding in wrong)
+    return [text for finding in wrong for text in (finding.name, finding.text)]
+
+
+def remade(path: Path, **changes: object) -> None:
+    """Write a Parquet file anew with another value or provenance, its checksums right."""
+    table = read_parquet(path)
+    provenance = made_from(table)
+    for key, value in changes.items():
+        if key in provenance:
+            provenance[key] = value
+        else:
+            values = [value, *table[key].to_pylist()[1:]]
+            column = pa.array(values, table.schema.field(key).type)
+            table = table.set_column(table.column_names.index(key), key, column)
+    write_parquet(path, table, provenance)
+
+
+def appended(path: Path, more: bytes) -> None:
+    path.write_bytes(path.read_bytes() + more)
+
+
+def other_weights(folder: Path) -> None:
+    """Put other weights in place of a checkpoint's, and into its list of hashes."""
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-4] + b"else")
+    write_sums(folder)
+
+
+def edited(path: Path, **changes: object) -> None:
+    """Write a record anew with other values, its own hash right."""
+    record = {key: value for key, value in read_json(path).items() if key != "self_sha256"}
+    write_record(path, record | changes)
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "text"),
+    [
+        (
+            lambda at: remade(at / f"{CELL}/generations.parquet", response="other"),
+            f"{CELL}/generations.parquet",
+            f"is not the file that {CELL}/scores.parquet was made from",
+        ),
+        (
+            lambda at: remade(at / f"{CELL}/generations.parquet", checkpoint_sha256="0"),
+            f"{CELL}/generations.parquet",
+            f"checkpoint_sha256: is not that of {RUN}/train.json at update 2",
+        ),
+        (
+            lambda at: remade(at / f"{CELL}/scores.parquet", correct=True),
+            f"{CELL}/scores.parquet",
+            f"is not the file that {CELL}/cell.json was made from",
+        ),
+        (
+            lambda at: edited(at / f"{CELL}/cell.json", mean_response_tokens=7.0),
+            f"{CELL}/cell.json",
+            "mean_response_tokens: is 7.0, but ",
+        ),
+        (
+            lambda at: edited(at / f"{CELL}/cell.json", method="grpo"),
+            f"{CELL}/cell.json",
+            "method: is 'grpo', but 'respo' its place in the folder says",
+        ),
+        (
+            lambda at: edited(at / f"{CELL}/cell.json", problems=[]),
+            f"{CELL}/cell.json",
+            "problems: are not what comes out of",
+        ),
+        (
+            lambda at: edited(at / f"{RUN}/train.json", update=1),
+            f"{RUN}/train.json",
+            "the training ended at update 1 of 2",
+        ),
+        (
+            lambda at: edited(at / f"{RUN}/train.json", initial_sha256="0"),
+            f"{RUN}/train.json",
+            "initial_sha256: is not that of initial weights",
+        ),
+        (
+            lambda at: remade(at / f"{RUN}/metrics.parquet", score=0.25),
+            f"{RUN}/metrics.parquet",
+            f"is not the file that was written with {RUN}/train.json",
+        ),
+        (
+            lambda at: appended(at / f"{RUN}/config.yaml", b"# edited\n"),
+            f"{RUN}/config.yaml",
+            f"is not the file that {RUN}/train.json was made from",
+        ),
+        (
+            lambda at: remade(at / "data/held_out/easy.parquet", answer="5"),
+            "data/held_out/easy.parquet",
+            "is not the file that mini/baseline/N0/seed0/eval/0/easy/generations.parquet",
+        ),
+        (
+            lambda at: appended(at / "tables/respo/table1.csv", b"\n"),
+            "tables/respo/table1.csv",
+            "was changed after it was made: tables/respo/table1.sources.json tells",
+        ),
+        (
+            lambda at: edited(at / "explore.sources.json", sources={"study.yaml": "0"}),
+            "explore.html",
+            "was made from another study.yaml than lies there now",
+        ),
+        (
+            lambda at: appended(at / f"{RUN}/checkpoints/2/tokenizer.json", b"\n"),
+            f"{RUN}/checkpoints/2/tokenizer.json",
+            "was changed or damaged: its hash is not that in SHA256SUMS",
+        ),
+        (
+            lambda at: (at / f"{RUN}/checkpoints/2/more.bin").touch(),
+            f"{RUN}/checkpoints/2/SHA256SUMS",
+            "does not list more.bin",
+        ),
+        (
+            lambda at: other_weights(at / f"{RUN}/checkpoints/2"),
+            f"{RUN}/checkpoints/2/model.safetensors",
+            f"is not the weights that {RUN}/train.json names",
+        ),
+    ],
+)
+def test_files_that_do_not_belong_together(study_copy, change, name, text):
+    """Each is whole in itself."""
+    change(study_copy)
+    found = {finding.name: finding.text for finding in check(study_copy).of("damaged")}
+    assert found[name].startswith(text)
+
+
+def test_what_is_missing_is_named_with_its_target(study_copy):
+    tokenizer = f"{RUN}/checkpoints/2/tokenizer.json"
+    lost = (f"{CELL}/cell.json", f"{RUN}/metrics.parquet", "figures/respo/fig3.pdf", tokenizer)
+    for name in lost:
+        (study_copy / name).unlink()
+    shutil.rmtree(study_copy / "mini/grpo")
+    found = [(finding.name, finding.target) for finding in check(study_copy).of("missing")]
+    # Of a run and a cell one name is enough: what is made of them cannot be there.
+    assert found == [
+        ("mini/grpo/N2/seed1/train.json", "mini/grpo/N2/seed1/train.json"),
+        (f"{RUN}/metrics.parquet", f"{RUN}/train.json"),
+        (f"{CELL}/cell.json", f"{CELL}/cell.json"),
+        ("figures/respo/fig3.pdf", "figures/respo/fig3.png"),
+        (tokenizer, f"{RUN}/train.json"),
+    ]
+
+
+def test_what_belongs_to_nothing_is_named(study_copy):
+    shutil.copytree(study_copy / RUN, study_copy / "mini/respo/N4/seed1")
+    (study_copy / ".explore.html.abc.part").touch()
+    (study_copy / "logs").mkdir()
+    (study_copy / "logs/any.log").touch()
+    found = check(study_copy)
+    assert found.ok
+    texts = {finding.name: finding.text for finding in found.of("foreign")}
+    assert texts.pop(".explore.html.abc.part").startswith("was left by a writer that was killed")
+    assert len(texts) > 10
+    assert all(name.startswith("mini/respo/N4/seed1/") for name in texts)
+
+
+def test_weights_can_be_left_unread(study_copy):
+    path = study_copy / RUN / "checkpoints/2/model.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert names(check(study_copy).of("damaged")) == [f"{RUN}/checkpoints/2/model.safetensors"]
+    assert check(study_copy, skip_weights=True).ok
+    path.write_bytes(whole[:-1])
+    (finding,) = check(study_copy, skip_weights=True).of("damaged")
+    assert finding.text.startswith("cut short or damaged")
+
+
+def test_results_of_an_older_version_are_compared_as_far_as_they_tell(study_copy):
+    (study_copy / RUN / "checkpoints/2/SHA256SUMS").unlink()
+    train = study_copy / RUN / "train.json"
+    write_json(
+        train, {k: v for k, v in read_json(train).items() if k not in ("self_sha256", "outputs")}
+    )
+    for path in study_copy.rglob("*.sources.json"):
+        path.unlink()
+    found = check(study_copy)
+    assert not found.of("damaged")
+    notes = {finding.name: finding.text for finding in found.of("note")}
+    assert notes[f"{RUN}/train.json"].startswith("has no self_sha256")
+    assert notes[f"{RUN}/checkpoints/2"].startswith("has no SHA256SUMS")
+    assert set(names(found.of("missing"))) == {
+        "tables/respo/table1.sources.json",
+        "figures/respo/fig3.sources.json",
+        "explore.sources.json",
+    }
+
+
+def test_made_up_results_are_compared_but_for_what_is_made_up(study_copy):
+    path = study_copy / CELL / "cell.json"
+    cell = read_json(path)
+    edited(path, standard_error=0.5, made_from=cell["made_from"] | {"synthetic": True})
+    assert f"{CELL}/cell.json" not in names(check(study_copy).of("damaged"))
+
+
+def test_the_last_digits_of_another_machine_are_a_note(study_copy):
+    path = study_copy / CELL / "cell.json"
+    edited(path, standard_error=read_json(path)["standard_error"] + 1e-13)
+    found = check(study_copy)
+    (note,) = (f for f in found.of("note") if f.name == f"{CELL}/cell.json")
+    assert "differs in the last digits" in note.text
+
+
+def test_a_table_that_this_code_makes_otherwise_is_a_note(study_copy):
+    table, record = study_copy / "tables/respo/table1.md", "tables/respo/table1.sources.json"
+    table.write_text(table.read_text().replace("Miniature", "Miniatures"))
+    content = read_json(study_copy / record)
+    products = content["products"] | {"tables/respo/table1.md": sha256_of(table)}
+    edited(study_copy / record, products=products, environment={"code": "an old one"})
+    found = check(study_copy)
+    assert found.ok
+    assert [f.text for f in found.of("note")] == [
+        "this code makes another text of the same results; it was made by an old one"
+    ]
+
+
+def test_a_folder_that_is_none(tmp_path):
+    with pytest.raises(UserError, match=r"study\.yaml: no such file; give the results folder"):
+        Folder(tmp_path)
+    (tmp_path / "study.yaml").touch()
+    (tmp_path / "MANIFEST.json").write_text(json.dumps({"files": []}))
+    with pytest.raises(UserError, match=r"MANIFEST\.json: files: is missing or no map"):
+        Folder(tmp_path)
+    manifest = {"files": {}}
+    write_json(tmp_path / "MANIFEST.json", manifest | {"self_sha256": seal({"files": {"a": 1}})})
+    with pytest.raises(UserError, match=r"MANIFEST\.json: was changed or damaged"):
+        Folder(tmp_path)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from respo.check.content import check_header
+from respo.check.content import check_content
 from respo.check.expected import cells
 from respo.check.findings import without
 from respo.check.folder import Folder
@@ -11,7 +11,7 @@ from respo.cli import UserError
 from respo.config import Run
 from respo.config.study import BASELINE
 from respo.training.outputs import TABLES
-from respo.weight_files import SUMS, policy_hash, read_sums, weight_files
+from respo.weight_files import INDEX, SUMS, policy_hash, read_sums, weight_files
 
 AFTER = "was changed after that was made"
 
@@ -121,30 +121,45 @@ def _weights(folder: Folder, name: str, sha256: object, target: str, skip: bool)
     path = folder.path / name
     if not path.is_dir() or "checkpoints" in folder.left_out:
         return
-    files = [SUMS, *(file.name for file in path.iterdir() if file.is_file())]
     try:
-        heavy = weight_files(path)
-        for file in heavy:
-            check_header(file)
         sums = read_sums(path)
-        for file_name, recorded in sums.items():
-            if skip and path / file_name in heavy:
-                continue
-            file = path / file_name
-            if not file.is_file():
-                raise UserError(f"{file}: no such file")
-            if folder.sha256(f"{name}/{file_name}") != recorded:
-                raise UserError(f"{file}: was changed or damaged: its hash is not that in {SUMS}")
-        if not skip and policy_hash(path, lambda f: folder.sha256(f"{name}/{f.name}")) != sha256:
-            raise UserError(f"{heavy[0]}: is not the weights that {target} names")
+        heavy = {file.name for file in weight_files(path)}
     except UserError as error:
-        # The file is named in front of the message.
-        at = next((f for f in files if str(error).startswith(f"{path / f}:")), "")
-        where, message = (f"{name}/{at}", path / at) if at else (name, path)
-        folder.found.damaged(where, without(message, str(error)), target)
+        bad = SUMS if f"{path / SUMS}:" in str(error) else INDEX
+        folder.found.damaged(f"{name}/{bad}", without(path / bad, str(error)), target)
         return
+    there = {file.name for file in path.iterdir()} - {SUMS}
     if not sums:
         folder.found.note(name, f"has no {SUMS}: of its files only the weights were compared")
+    elif unlisted := there - sums.keys():
+        folder.found.damaged(f"{name}/{SUMS}", f"does not list {min(unlisted)}", target)
+    for file in sorted({*sums, *heavy}):
+        if file in there:
+            _weight(folder, f"{name}/{file}", sums.get(file), target, skip and file in heavy)
+        else:
+            folder.found.missing(f"{name}/{file}", target)
+    whole = all(folder.has(f"{name}/{file}") for file in heavy)
+    if (
+        whole
+        and not skip
+        and policy_hash(path, lambda f: folder.sha256(f"{name}/{f.name}")) != sha256
+    ):
+        text = f"is not the weights that {target} names"
+        folder.found.damaged(f"{name}/{min(heavy)}", text, target)
+
+
+def _weight(folder: Folder, name: str, sha256: str | None, target: str, skip: bool) -> None:
+    """Check one file of such a folder; of weights, also the length that its header tells."""
+    path = folder.path / name
+    if path.suffix == ".safetensors":
+        try:
+            check_content(path)
+        except UserError as error:
+            folder.found.damaged(name, without(path, str(error)), target)
+    if sha256 is not None and not skip and folder.has(name) and folder.sha256(name) != sha256:
+        folder.found.damaged(
+            name, f"was changed or damaged: its hash is not that in {SUMS}", target
+        )
 
 
 def _evaluation(folder: Folder, run: Run, cell: str, train: Mapping[str, Any]) -> None:

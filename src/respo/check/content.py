@@ -69,7 +69,7 @@ def _ended(path: Path) -> None:
             raise UserError(f"{path}: is cut short: {END[path.suffix].decode()} is not its end")
 
 
-def check_header(path: Path) -> None:
+def _safetensors(path: Path) -> None:
     """Check that a safetensors file is as long as its header says.
 
     Raises:
@@ -97,5 +97,5 @@ CHECKS: dict[str, Callable[[Path], object]] = {
     ".csv": _text,
     ".md": _text,
     ".tex": _text,
-    ".safetensors": check_header,
+    ".safetensors": _safetensors,
 }

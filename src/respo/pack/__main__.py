@@ -13,6 +13,8 @@ neither are files that name folders of this machine.
     python -m respo.check STUDY
     python -m respo.reporting.table respo/table1 --study STUDY --reference STUDY/reference
     python -m respo.reporting.figure respo/fig3 --study STUDY
+
+The page shows responses: made again from a pack without them, it has none.
 """
 
 import argparse
