@@ -1,5 +1,6 @@
 """A finished study of two tiny runs, made by the stages of the pipeline without Snakemake."""
 
+import contextlib
 import importlib
 import shutil
 import sys
@@ -94,7 +95,10 @@ def finished_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
         _evaluate(folder, study, run)
     stage("reporting.table", "respo/table1", "--study", folder, "--reference", CONFIG / "reference")
     stage("reporting.figure", "respo/fig3", "--study", folder)
-    stage("reporting.page.__main__", "--study", folder)
+    # As in a project: its commands then name no folder of this machine.
+    (root / "Snakefile").touch()
+    with contextlib.chdir(root):
+        stage("reporting.page.__main__", "--study", "results/mini")
     write_text(folder / "report.html", "<html></html>\n")
     return folder
 

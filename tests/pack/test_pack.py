@@ -119,19 +119,20 @@ def test_a_flipped_bit_is_named(unpacked, capsys):
     assert f"{unpacked}: 1 damaged, 1 missing, of " in out
 
 
-def test_responses_go_if_asked_for(study_copy, tmp_path):
+def test_responses_go_if_asked_for(study_copy, tmp_path, monkeypatch):
     out = tmp_path / "all.tar.gz"
     assert call(module, study_copy, "--out", out, "--generations") == 0
     with tarfile.open(out) as archive:
         assert f"mini/{CELL}/generations.parquet" in archive.getnames()
-        archive.extractall(tmp_path / "there", filter="data")
-    there = tmp_path / "there/mini"
-    assert call(check, there) == 0
+        archive.extractall(tmp_path / "there/results", filter="data")
     # With them the page can be made again: it shows some.
-    before = (there / "explore.html").read_bytes()
-    (there / "explore.html").unlink()
-    assert call(page, "--study", there) == 0
-    assert (there / "explore.html").read_bytes() == before
+    (tmp_path / "there/Snakefile").touch()
+    monkeypatch.chdir(tmp_path / "there")
+    assert call(check, "results/mini") == 0
+    before = Path("results/mini/explore.html").read_bytes()
+    Path("results/mini/explore.html").unlink()
+    assert call(page, "--study", "results/mini") == 0
+    assert Path("results/mini/explore.html").read_bytes() == before
 
 
 def test_only_a_whole_folder_is_packed(study_copy, tmp_path):
@@ -167,6 +168,15 @@ def test_paths_of_this_machine_are_not_packed(study_copy, tmp_path):
     message = call(module, study_copy, "--out", out)
     assert f"{study}: holds '/home/jane/models', which tells of this machine" in message
     assert call(module, study_copy, "--out", out, "--with-paths") == 0
+
+
+def test_a_page_that_names_a_folder_is_refused(study_copy, tmp_path, monkeypatch):
+    """Its data are compressed; it names one where results lie beside no Snakefile."""
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    check_private("explore.html", study_copy / "explore.html")
+    assert call(page, "--study", study_copy) == 0
+    with pytest.raises(UserError, match=r"explore\.html: holds '.*', which tells of this machine"):
+        check_private("explore.html", study_copy / "explore.html")
 
 
 @pytest.mark.parametrize("name", ["a.md", "a.parquet", "initial/m/initial.json"])

@@ -1,5 +1,7 @@
 """Which files of a results folder go into a pack, and what must not be in them."""
 
+import base64
+import gzip
 import json
 import re
 import socket
@@ -15,6 +17,8 @@ from respo.files import SEAL, seal
 
 # Where files of the machine are named by their whole path, in YAML and JSON.
 ABSOLUTE = re.compile(r"(?<![\w.:/~])(?:/[\w.+@-]+){2,}|~/[\w./+@-]+|[A-Za-z]:\\\\[\w\\.+@-]+")
+# What the page shows, compressed.
+PAGE = re.compile(rb'<script type="text/plain" id="data">([A-Za-z0-9+/=]+)</script>')
 SEARCHED = (".yaml", ".json", ".md", ".csv", ".tex", ".html", ".parquet", ".pdf", ".png")
 
 
@@ -63,6 +67,8 @@ def check_private(name: str, path: Path) -> None:
     if path.suffix not in SEARCHED:
         return
     data = content(name, path) or path.read_bytes()
+    if page := PAGE.search(data):
+        data += gzip.decompress(base64.b64decode(page[1]))
     for words in _own_words(path):
         if words.encode() in data:
             raise UserError(_refusal(path, words))
