@@ -162,7 +162,7 @@ def test_cells_at_work(study: ResolvedStudy, half_done: Path) -> None:
     write(logs / "chain-medium.generate.log", text)
     shown = list(lines(look(study, half_done), width=None, colour=False))
     assert "Runs: 1 evaluated, 1 evaluating, 1 training (update/of ~time left), 1 st" in shown[2]
-    assert any("  grpo      2 waiting  evaluated, evaluating (0/3 cells)  " in line for line in shown)
+    assert any("  2 waiting  evaluated, evaluating (0/3 cells)  " in line for line in shown)
     place = shown.index("\nEvaluation (responses/of ~time left):")
     assert shown[place + 1 : place + 3] == [
         f"  {run.name}/128/chain-easy    generating 120/512 ~2m",
