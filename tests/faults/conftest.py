@@ -12,6 +12,28 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+RUN = "mini/grpo/N2/seed1"
+CELL = f"{RUN}/eval/2/easy"
+SAMPLING = "--samples 2 --temperature 1 --top-p 0.7 --max-response-tokens 24 --seed 0"
+ADDRESS = "--study mini --model mini --method grpo --staleness 2 --seed 1 --update 2"
+# The commands of one cell of the study of `study_copy`, run in its folder.
+STAGES = {
+    "data": "data.__main__ --config data/held_out/easy.yaml --side held_out"
+    " --out data/held_out/easy.parquet",
+    "warm_start": "training.local.warm_start --config initial/mini/config.yaml"
+    " --data data/train/chain.parquet --out initial/mini",
+    "train": f"training.local.__main__ --config {RUN}/config.yaml"
+    " --initial initial/mini/weights --data data/train/chain.parquet",
+    "generate": f"evaluation.generate --checkpoint {RUN}/checkpoints/2 --train {RUN}/train.json"
+    f" --benchmark data/held_out/easy.parquet {SAMPLING} --out {CELL}/generations.parquet",
+    "score": f"evaluation.score --generations {CELL}/generations.parquet"
+    f" --verifier strict_box --out {CELL}/scores.parquet",
+    "cell": f"evaluation.cell --scores {CELL}/scores.parquet --train {RUN}/train.json"
+    f" --run-config {RUN}/config.yaml {ADDRESS} --benchmark easy --out {CELL}/cell.json",
+    "table": "reporting.table respo/table1 --study .",
+    "figure": "reporting.figure respo/fig3 --study .",
+    "page": "reporting.page.__main__ --study .",
+}
 
 
 def pytest_collection_modifyitems(config, items):
@@ -20,6 +42,12 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("faults"):
             item.add_marker(pytest.mark.skip(reason="takes minutes: ./run test -m faults"))
+
+
+@pytest.fixture
+def stages():
+    """Module of `respo` and arguments, by stage."""
+    return {name: command.split() for name, command in STAGES.items()}
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 # Columns of the metrics, and keys of the records of runs and of initial weights: who worked on
 # them, when and how long, and hashes over that.
 TIMES = {"seconds", "tokens_per_second"}
-VOLATILE = {"seconds", "peak_memory_mb", "restarts", "starts", "outputs", "self_sha256"}
+VOLATILE = {"seconds", "peak_memory_mb", "restarts", "starts", "ended", "outputs", "self_sha256"}
 # Logs and times of jobs; the two pages show them.
 LEFT_OUT = ("logs/", "benchmarks/", "explore.", "report.html")
 

@@ -8,40 +8,25 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-CELL = "mini/grpo/N2/seed1/eval/2/easy"
 FOLDER = "mini/grpo/N2/seed1"
-TRAIN = ["training.local.__main__", "--config", f"{FOLDER}/config.yaml"]
-TRAIN += ["--initial", "initial/mini/weights", "--data", "data/train/chain.parquet"]
-GENERATE = ["evaluation.generate", "--checkpoint", f"{FOLDER}/checkpoints/2"]
-GENERATE += ["--train", f"{FOLDER}/train.json", "--benchmark", "data/held_out/easy.parquet"]
-GENERATE += ["--samples", "2", "--temperature", "1", "--top-p", "0.7"]
-GENERATE += ["--max-response-tokens", "24", "--seed", "0", "--out", f"{CELL}/generations.parquet"]
-SCORE = ["evaluation.score", "--generations", f"{CELL}/generations.parquet"]
-SCORE += ["--verifier", "strict_box", "--out", f"{CELL}/scores.parquet"]
-SUM = ["evaluation.cell", "--scores", f"{CELL}/scores.parquet", "--train", f"{FOLDER}/train.json"]
-SUM += ["--run-config", f"{FOLDER}/config.yaml", "--study", "mini", "--model", "mini"]
-SUM += ["--method", "grpo", "--staleness", "2", "--seed", "1", "--update", "2"]
-SUM += ["--benchmark", "easy", "--out", f"{CELL}/cell.json"]
-TABLE = ["reporting.table", "respo/table1", "--study", "."]
-FIGURE = ["reporting.figure", "respo/fig3", "--study", "."]
-PAGE = ["reporting.page.__main__", "--study", "."]
+CELL = f"{FOLDER}/eval/2/easy"
 READERS = [
-    (TRAIN, "data/train/chain.parquet"),
-    (TRAIN, "initial/mini/weights/model.safetensors"),
-    (TRAIN, "initial/mini/weights/tokenizer.json"),
-    (GENERATE, f"{FOLDER}/checkpoints/2/model.safetensors"),
-    (GENERATE, f"{FOLDER}/checkpoints/2/config.json"),
-    (GENERATE, f"{FOLDER}/checkpoints/2/tokenizer.json"),
-    (GENERATE, f"{FOLDER}/train.json"),
-    (GENERATE, "data/held_out/easy.parquet"),
-    (SCORE, f"{CELL}/generations.parquet"),
-    (SUM, f"{CELL}/scores.parquet"),
-    (SUM, f"{FOLDER}/train.json"),
-    (SUM, f"{FOLDER}/config.yaml"),
-    (TABLE, f"{CELL}/cell.json"),
-    (FIGURE, f"{FOLDER}/metrics.parquet"),
-    (FIGURE, f"{CELL}/scores.parquet"),
-    (PAGE, f"{CELL}/cell.json"),
+    ("train", "data/train/chain.parquet"),
+    ("train", "initial/mini/weights/model.safetensors"),
+    ("train", "initial/mini/weights/tokenizer.json"),
+    ("generate", f"{FOLDER}/checkpoints/2/model.safetensors"),
+    ("generate", f"{FOLDER}/checkpoints/2/config.json"),
+    ("generate", f"{FOLDER}/checkpoints/2/tokenizer.json"),
+    ("generate", f"{FOLDER}/train.json"),
+    ("generate", "data/held_out/easy.parquet"),
+    ("score", f"{CELL}/generations.parquet"),
+    ("cell", f"{CELL}/scores.parquet"),
+    ("cell", f"{FOLDER}/train.json"),
+    ("cell", f"{FOLDER}/config.yaml"),
+    ("table", f"{CELL}/cell.json"),
+    ("figure", f"{FOLDER}/metrics.parquet"),
+    ("figure", f"{CELL}/scores.parquet"),
+    ("page", f"{CELL}/cell.json"),
 ]
 REMEDY = re.compile(r"anew|start again|change|delete|Delete", re.ASCII)
 
@@ -74,20 +59,24 @@ def study(study_copy, monkeypatch):
     return study_copy
 
 
-def run(monkeypatch, stage, *arguments) -> None:
-    monkeypatch.setattr(sys, "argv", [stage, *arguments])
-    importlib.import_module(f"respo.{stage}").main()
+@pytest.fixture
+def run(stages, monkeypatch):
+    """A function of a stage's name that runs it in this process."""
+
+    def start(name):
+        monkeypatch.setattr(sys, "argv", stages[name])
+        importlib.import_module(f"respo.{stages[name][0]}").main()
+
+    return start
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize(
-    ("command", "name"), READERS, ids=[f"{command[0]}-{name}" for command, name in READERS]
-)
-def test_a_damaged_file_is_named_with_the_remedy(study, monkeypatch, command, name, damage):
+@pytest.mark.parametrize(("stage", "name"), READERS)
+def test_a_damaged_file_is_named_with_the_remedy(study, run, stage, name, damage):
     path = study / name
     path.write_bytes(DAMAGES[damage](path))
     with pytest.raises(SystemExit) as end:
-        run(monkeypatch, *command)
+        run(stage)
     message = str(end.value.code)
     assert message.startswith("error: ")
     # Of a checkpoint or initial weights, the folder: it is whole or is made anew as a whole.
@@ -96,12 +85,12 @@ def test_a_damaged_file_is_named_with_the_remedy(study, monkeypatch, command, na
     assert REMEDY.search(message), message
 
 
-def test_all_is_well_without_damage(study, monkeypatch):
-    for command in (TRAIN, GENERATE, SCORE, SUM, TABLE, FIGURE, PAGE):
-        run(monkeypatch, *command)
+def test_all_is_well_without_damage(study, stages, run):
+    for name in stages:
+        run(name)
 
 
-def test_a_damaged_shard_is_sampled_again(study, monkeypatch):
+def test_a_damaged_shard_is_sampled_again(study, run):
     """What generation keeps for its next start."""
     output = study / CELL / "generations.parquet"
     before = output.read_bytes()
@@ -109,7 +98,7 @@ def test_a_damaged_shard_is_sampled_again(study, monkeypatch):
     shards = list((study / CELL / ".shards").rglob("*.parquet"))
     for shard in shards:
         shard.write_bytes(flip(shard))
-    run(monkeypatch, *GENERATE)
+    run("generate")
     assert output.read_bytes() == before
     assert shards
 
