@@ -53,13 +53,10 @@ def test_what_is_wrong_comes_with_commands(study_copy, run, monkeypatch):
         "  figures/respo/fig3.pdf, target figures/respo/fig3.png",
         "  mini/grpo/N2/seed1/checkpoints/2, target mini/grpo/N2/seed1/train.json",
     ]
-    assert lines[7:9] == [
-        "foreign:",
-        "  results/mini/00.txt: belongs to nothing that study.yaml names",
-    ]
     files = len([p for p in study_copy.rglob("*") if p.is_file()])
-    assert lines[-2:] == [
-        "  and 5 more",
+    assert lines[7:] == [
+        "foreign:",
+        "  results/mini/00.txt and 24 more: belongs to nothing that study.yaml names",
         f"results/mini: 1 damaged, 2 missing, of {files} files",
     ]
 

@@ -22,8 +22,6 @@ from respo.cli import command
 from respo.provenance.targets import command as command_around
 from respo.provenance.targets import remake
 
-SHOWN = 20  # of foreign files and notes
-
 
 @command
 def main() -> None:
@@ -87,13 +85,15 @@ def _tell_missing(folder: Folder) -> None:
 
 
 def _tell_others(folder: Folder, head: str, findings: list[Finding]) -> None:
-    """Name a few files."""
+    """Name a file for each thing that is to be said, and how many more there are."""
     if findings:
         print(f"{head}:")
-    for finding in findings[:SHOWN]:
-        print(f"  {folder.path / finding.name}: {finding.text}")
-    if len(findings) > SHOWN:
-        print(f"  and {len(findings) - SHOWN} more")
+    names: dict[str, list[str]] = {}
+    for finding in findings:
+        names.setdefault(finding.text, []).append(finding.name)
+    for text, (first, *others) in names.items():
+        more = f" and {len(others)} more" if others else ""
+        print(f"  {folder.path / first}{more}: {text}")
 
 
 if __name__ == "__main__":
