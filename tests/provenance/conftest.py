@@ -10,6 +10,7 @@ from respo.config import Run, load_study
 from respo.evaluation.cell import summarize
 from respo.files import environment, sha256_of, write_json, write_parquet, write_record, write_text
 from respo.objectives import code_hash
+from respo.provenance import sources
 from respo.provenance.environments import run_made_from
 from respo.statistics.scores import read_scores
 from respo.weight_files import policy_hash
@@ -161,3 +162,18 @@ def made(tmp_path):
 @pytest.fixture
 def here():
     return environment()
+
+
+@pytest.fixture
+def table(made):
+    """A table of the cell, as `respo.reporting.table` records it."""
+    path = made.path / "tables/respo/table1.md"
+    path.parent.mkdir(parents=True)
+    names = ["study.yaml", f"{made.run.name}/eval/128/chain-hard/cell.json"]
+    files = {name: sha256_of(made.path / name) for name in names}
+    digits = sources.digest(files)
+    path.write_text(f"| a |\n<!-- made from results {digits} -->\n")
+    path.with_suffix(".csv").write_text(f"a,made_from\n1,{digits}\n")
+    both = [path, path.with_suffix(".csv")]
+    sources.write_sources(made.path, "tiny", both, digits, files, "numpy")
+    return path

@@ -197,21 +197,6 @@ def test_rows_of_the_hub(made):
     assert rows["sha256"] == sha256_of(path)
 
 
-@pytest.fixture
-def table(made):
-    """A table of the cell, as `respo.reporting.table` records it."""
-    path = made.path / "tables/respo/table1.md"
-    path.parent.mkdir(parents=True)
-    names = ["study.yaml", f"{made.run.name}/eval/128/chain-hard/cell.json"]
-    files = {name: sha256_of(made.path / name) for name in names}
-    digits = sources.digest(files)
-    path.write_text(f"| a |\n<!-- made from results {digits} -->\n")
-    path.with_suffix(".csv").write_text(f"a,made_from\n1,{digits}\n")
-    both = [path, path.with_suffix(".csv")]
-    sources.write_sources(made.path, "tiny", both, digits, files, "numpy")
-    return path
-
-
 @pytest.mark.parametrize("suffix", [".md", ".csv", ".sources.json"])
 def test_a_table_tells_its_sources(made, table, suffix, here):
     told = read(table.with_suffix(suffix))

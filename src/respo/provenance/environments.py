@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from respo.provenance.shapes import mapping, sequence, texts
+
 Environment = dict[str, str]
 # In this order; packages follow.
 FIRST = ("code", "respo", "python", "machine", "processor", "device")
@@ -26,20 +28,20 @@ def environments(train: Mapping[str, Any]) -> list[Environment]:
 
     A start that the next one did not go on from has made nothing of the result.
     """
-    starts = train.get("starts") or []
+    starts = [mapping(start) for start in sequence(train.get("starts"))]
     made = [
         start
         for start, after in zip(starts, [*starts, {}][1:], strict=True)
         if start.get("update") != after.get("update")
     ]
     # A run of version 0.1.0 tells of its last start only.
-    told = [_of_start(start) for start in made or [train]]
+    told = [_of_start(start) for start in made or [dict(train)]]
     return [one for place, one in enumerate(told) if one and one not in told[:place]]
 
 
 def _of_start(start: Mapping[str, Any]) -> Environment:
-    device = {"device": start["device"]} if start.get("device") else {}
-    return {**(start.get("versions") or {}), **device}
+    device = {"device": str(start["device"])} if start.get("device") else {}
+    return {**texts(start.get("versions")), **device}
 
 
 def of_scores(made_from: Mapping[str, Any]) -> dict[str, list[Environment]]:
@@ -54,29 +56,25 @@ def of_scores(made_from: Mapping[str, Any]) -> dict[str, list[Environment]]:
 def of_generations(made_from: Mapping[str, Any]) -> list[Environment]:
     """Return the environment of the last generation, and of earlier ones that were taken over."""
     device = {key: str(made_from[key]) for key in ("device", "engine") if made_from.get(key)}
-    found = [made_from.get("environment"), *(made_from.get("earlier") or ())]
-    return [{**mapping(one), **device} for one in found if one]
+    found = [made_from.get("environment"), *sequence(made_from.get("earlier"))]
+    return [{**texts(one), **device} for one in found if one]
 
 
 def of_cell(made_from: Mapping[str, Any]) -> dict[str, list[Environment]]:
     """Return the environments of a cell by step."""
-    own = made_from.get("environment")
+    of_run = sequence(mapping(made_from.get("run")).get("environments"))
+    own = texts(made_from.get("environment"))
     return {
-        "training": list(mapping(made_from.get("run")).get("environments") or []),
+        "training": [texts(one) for one in of_run],
         **of_scores(mapping(made_from.get("scores"))),
-        "cell": [mapping(own)] if own else [],
+        "cell": [own] if own else [],
     }
 
 
 def _with_verifier(made_from: Mapping[str, Any]) -> Environment:
     verifier = mapping(made_from.get("verifier"))
     named = " ".join(str(verifier[key]) for key in ("name", "version") if key in verifier)
-    return {**mapping(made_from.get("environment")), **({"verifier": named} if named else {})}
-
-
-def mapping(value: Any) -> dict[str, Any]:
-    """Return a mapping, empty in place of what is none: files of others may say anything."""
-    return value if isinstance(value, dict) else {}
+    return {**texts(made_from.get("environment")), **({"verifier": named} if named else {})}
 
 
 def differing(

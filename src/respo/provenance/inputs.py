@@ -6,6 +6,7 @@ from typing import Any
 from respo.cli import UserError
 from respo.config.yaml import read_yaml
 from respo.files import parquet_made_from, read_json, sha256_of
+from respo.provenance.shapes import number, texts
 from respo.provenance.sources import state
 
 # Keys of a data configuration that say where its files are.
@@ -77,9 +78,10 @@ def initial(folder: Path) -> dict[str, Any]:
     content = read_json(record)
     if not isinstance(content, dict):
         raise UserError(f"{record}: holds no record of weights. Delete it and make it anew.")
-    names = ("weights_sha256", "data_sha256", "revision", "steps", "loss", "seconds", "device")
+    names = ("weights_sha256", "data_sha256", "revision", "steps", "loss", "device")
     told |= {key: content[key] for key in names if key in content}
-    told["environment"] = content.get("versions") or {}
+    told["seconds"] = number(content.get("seconds"))
+    told["environment"] = texts(content.get("versions"))
     if (recorded := content.get("config_sha256")) is not None:
         told["configuration_state"] = state(config, recorded)
     return told

@@ -7,9 +7,9 @@ from respo.config import ResolvedStudy
 from respo.files import parquet_made_from, read_json
 from respo.provenance import environments, inputs
 from respo.provenance.durations import duration
-from respo.provenance.environments import mapping
 from respo.provenance.of_run import Told, hash_of, of_run, read_train, source
 from respo.provenance.places import Place
+from respo.provenance.shapes import mapping, number
 
 NUMBERS = ("pass_at_1", "standard_error", "samples", "responses", "unparsed", "timed_out", "failed")
 STEPS = {"generate": "generation", "score": "scoring", "cell": "cell"}
@@ -52,7 +52,7 @@ def _recorded(place: Place) -> Told:
         made_from = mapping(cell.get("made_from"))
         scores = mapping(made_from.get("scores"))
         steps = environments.of_cell(made_from)
-        numbers = {key: cell[key] for key in NUMBERS if key in cell}
+        numbers = {key: cell[key] for key in NUMBERS if number(cell.get(key)) is not None}
         if isinstance(cell.get("problems"), list):
             numbers["problems"] = len(cell["problems"])
         names = ("study", "model", "method", "staleness", "seed", "update", "benchmark")

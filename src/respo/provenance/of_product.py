@@ -10,9 +10,10 @@ from respo.cli import UserError
 from respo.config import ResolvedStudy, Run
 from respo.files import read_json, sha256_of
 from respo.provenance import environments, sources
-from respo.provenance.environments import Environment, mapping
+from respo.provenance.environments import Environment
 from respo.provenance.of_run import Told, read_train
 from respo.provenance.places import CELL, RUN, Place
+from respo.provenance.shapes import mapping, texts
 
 DIGITS = re.compile(rb"[Mm]ade from results (?:<code>)?((?:synthetic-)?[0-9a-f]{12})")
 METHODS = re.compile(rb"([\w/]+) drawn from methods ([0-9a-f]{12}): ([\w.,-]+)")
@@ -33,7 +34,7 @@ def of_product(place: Place) -> Told:
         }
     record = sources.read_sources(path)
     told = of_files(place.study, record["sources"])
-    told["environments"][place.kind] = [record["environment"]]
+    told["environments"][place.kind] = [texts(record["environment"])]
     told["digits"] = record["made_from"]
     told["warnings"] += _changed_products(place.study, record["products"])
     found = digits(place.path)

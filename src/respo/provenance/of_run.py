@@ -7,8 +7,9 @@ from respo.config import ResolvedStudy, Run
 from respo.files import read_json, sha256_of
 from respo.provenance import inputs
 from respo.provenance.durations import duration
-from respo.provenance.environments import environments, mapping
+from respo.provenance.environments import environments
 from respo.provenance.settings import settings_or_reason
+from respo.provenance.shapes import mapping, number, sequence
 from respo.provenance.sources import State
 
 Told = dict[str, Any]
@@ -26,7 +27,7 @@ def source(what: str, path: Path, recorded: Any, found: str | None) -> Told:
     return {
         "what": what,
         "path": str(path),
-        "sha256": recorded,
+        "sha256": None if recorded is None else str(recorded),
         "state": "missing" if found is None else state,
     }
 
@@ -69,7 +70,6 @@ def of_run(study_folder: Path, study: ResolvedStudy, run: Run) -> Told:
         key: train[key]
         for key in (
             "update",
-            "starts",
             "ended",
             "seconds",
             "restarts",
@@ -80,9 +80,10 @@ def of_run(study_folder: Path, study: ResolvedStudy, run: Run) -> Told:
         )
         if key in train
     }
+    told["training"]["starts"] = [mapping(start) for start in sequence(train.get("starts"))]
     told["durations"] = {
         "warm start": first.get("seconds"),
-        "training": train.get("seconds", duration(study_folder, f"train/{run.name}")),
+        "training": number(train.get("seconds")) or duration(study_folder, f"train/{run.name}"),
     }
     told["warnings"] += _warnings(told)
     return told

@@ -102,7 +102,11 @@ def read_sources(path: Path) -> dict[str, Any]:
     record = read_json(path)
     kinds = {"study": str, "made_from": str, "environment": dict, "products": dict, "sources": dict}
     for key, kind in kinds.items():
-        if not isinstance(record, dict) or not isinstance(record.get(key), kind):
+        value = record.get(key) if isinstance(record, dict) else None
+        hashes = (
+            value.values() if key in ("products", "sources") and isinstance(value, dict) else ()
+        )
+        if not isinstance(value, kind) or not all(isinstance(sha256, str) for sha256 in hashes):
             raise UserError(
                 f"{path}: {key}: is missing or of another kind. Delete it and what it "
                 "is the record of, and make that anew."

@@ -131,6 +131,8 @@ def check_results(run, restarts=0):
     train = read_json(run / "train.json")
     assert train["update"] == UPDATES
     assert train["restarts"] == restarts
+    assert [start["update"] for start in train["starts"]] == [0, 4][: restarts + 1]
+    assert all("torch" in start["versions"] for start in train["starts"])
     assert train["tokens_generated"] == UPDATES * 160
     assert train["prompts"] + train["prompts_dropped"] == 40
     assert train["prompts_dropped"] > 0
