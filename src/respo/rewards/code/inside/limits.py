@@ -3,7 +3,7 @@
 import resource
 
 # The stack is for recursion in C. Programs may raise it, for the address space limits it too.
-_FILES, _STACK = 64, 512 << 20
+_FILES, _SIGNALS, _STACK = 64, 256, 512 << 20
 
 
 def limit(memory: int, file: int, seconds: float, processes: int | None) -> None:
@@ -24,6 +24,7 @@ def limit(memory: int, file: int, seconds: float, processes: int | None) -> None
         resource.RLIMIT_CORE: 1,
         resource.RLIMIT_MEMLOCK: 0,
         resource.RLIMIT_NOFILE: _FILES,
+        resource.RLIMIT_SIGPENDING: _SIGNALS,
     }
     if processes is not None:
         limits[resource.RLIMIT_NPROC] = processes

@@ -2,8 +2,8 @@
 
 They make memory that counts for no process, look into other processes, open sockets (whose kinds
 are not all confined to a network namespace), make namespaces, take the processor from the process
-that watches over them, use up what a user of the host has for all his processes, or are known for
-flaws of the kernel.
+that watches over them, use up what the host has for all processes or for all of a user, or are
+known for flaws of the kernel.
 """
 
 import ctypes
@@ -46,9 +46,13 @@ _CALLS: dict[str, tuple[int, int | None]] = {
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
     "io_uring_setup": (425, 425),
+    "io_setup": (206, 0),
     "inotify_init": (253, None),
     "inotify_init1": (294, 26),
     "fanotify_init": (300, 262),
+    "sync": (162, 81),
+    "syncfs": (306, 267),
+    "open_by_handle_at": (304, 265),
     "syslog": (103, 116),
     "modify_ldt": (154, None),
     "sched_setparam": (142, 118),
@@ -78,6 +82,8 @@ _ARGUMENTS: tuple[tuple[tuple[int, int], int, int, int, int], ...] = (
     ((9, 222), 3, _ALL_BITS, _ANY_BIT, 0x40000),
     # madvise: memory to be swapped out.
     ((28, 233), 2, _ALL_BITS, _EQUAL, 21),
+    # fcntl: larger pipes, whose sum is limited for all of a user.
+    ((72, 25), 1, _ALL_BITS, _EQUAL, 1031),
 )
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column, audit number
 _X32 = 0x40000000  # a second set of numbers on x86_64
