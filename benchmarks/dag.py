@@ -111,14 +111,14 @@ def plan(folder: Path, study: str | None = None) -> tuple[Taken, float]:
 def measured(command: list[str], folder: Path) -> tuple[Taken, float]:
     """Run a command; return what it took, all processes together, and its peak memory, MB."""
     start = time.perf_counter()
-    with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors)
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         wall = time.perf_counter() - start
         if process.returncode:
-            errors.seek(0)
-            sys.exit(f"{' '.join(command)}: {errors.read().decode()[-2000:]}")
+            output.seek(0)
+            sys.exit(f"{' '.join(command)}: {output.read().decode()[-2000:]}")
     return Taken(usage.ru_utime + usage.ru_stime, wall), usage.ru_maxrss / 1024
 
 

@@ -3,9 +3,17 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from respo.config import Run, load_study
-from respo.plan.costs import generations_gb, jobs, longest_chain, model_costs
+from respo.plan.costs import (
+    CELLS_PER_JOB,
+    generations_gb,
+    jobs,
+    longest_chain,
+    model_costs,
+    slurm_jobs,
+)
 
 CONFIG = Path(__file__).parents[2] / "config"
 
@@ -23,6 +31,13 @@ def test_jobs(small):
         "evaluation: cells": 18,
         "tables, figures, report": 1 + 2 + 2,  # and the page
     }
+
+
+def test_jobs_of_slurm(small):
+    # 5 runs, 18 samplings, two groups of up to 12 cells, 5 tables and the like.
+    assert slurm_jobs(small()) == 5 + 18 + 2 + 5
+    profile = yaml.safe_load((CONFIG.parent / "profiles/slurm/config.yaml").read_text())
+    assert profile["group-components"] == {"cells": CELLS_PER_JOB}
 
 
 def test_costs(small):

@@ -12,7 +12,7 @@ def test_the_plan(small):
 PLAN = """\
 Study small: Off-policy objectives, dense and mixture of experts
 
-Jobs: 81
+Jobs: 81; Slurm gets 30, the cells in groups
   configuration files         11
   prompts                      3
   initial weights, baselines   3

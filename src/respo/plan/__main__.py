@@ -18,6 +18,7 @@ from respo.plan.costs import (
     longest_chain,
     model_costs,
     responses,
+    slurm_jobs,
 )
 
 HEAD = ("model", "runs", "GPUs", "hours/run", "training", "evaluation", "weights", "states")
@@ -52,7 +53,7 @@ def plan(resolved: ResolvedStudy) -> Iterator[str]:
     """Yield the lines of the plan."""
     numbers = jobs(resolved)
     yield f"Study {resolved.name}: {resolved.study.title}"
-    yield f"\nJobs: {sum(numbers.values())}"
+    yield f"\nJobs: {sum(numbers.values())}; Slurm gets {slurm_jobs(resolved)}, the cells in groups"
     yield from _aligned([[f"  {kind}", str(number)] for kind, number in numbers.items()])
     costs = model_costs(resolved)
     yield "\nEstimated GPU-hours of training and evaluation; GB of the weights kept, and of the"

@@ -1,6 +1,7 @@
 """What the jobs of a study cost, from the estimates in its models' files."""
 
 from dataclasses import dataclass
+from math import ceil
 
 from respo.config import ResolvedStudy, Run
 from respo.config.schema import (
@@ -13,6 +14,8 @@ from respo.config.schema import (
 HOUR = 3600.0
 # Of a response on disk, as text: a token of mathematics is about four characters.
 GB_PER_TOKEN = 4e-9
+# Cells that one job of Slurm scores: `group-components` of profiles/slurm.
+CELLS_PER_JOB = 12
 # While a state is written, those before it are still there.
 STATE_IN_WRITING = 1
 
@@ -70,6 +73,14 @@ def jobs(resolved: ResolvedStudy) -> dict[str, int]:
         # With the page to explore.
         "tables, figures, report": len(study.tables) + len(study.figures) + 2,
     }
+
+
+def slurm_jobs(resolved: ResolvedStudy) -> int:
+    """Return how many jobs Slurm gets: cells go several to one, and small files are made here."""
+    number = jobs(resolved)
+    alone = ("training", "evaluation: sampling", "tables, figures, report")
+    cells = ceil(number["evaluation: cells"] / CELLS_PER_JOB)
+    return sum(number[kind] for kind in alone) + cells + len(resolved.local_models())
 
 
 def training_hours(resolved: ResolvedStudy, run: Run) -> float | None:
