@@ -41,7 +41,10 @@ CELL = {
         "version": 2,
         "files": {"commit": "d" * 40, "sha256": {"f.parquet": "e" * 64}},
     },
-    "environments": {"training": [{"code": "1-dirty", "torch": "2"}], "cell": [{"code": "2"}]},
+    "environments": {
+        "training": [{"code": f"{'1' * 40}-dirty", "torch": "2"}],
+        "cell": [{"code": "2"}],
+    },
     "training": {
         "starts": [{"update": 0, "at": "one"}, {"update": 2, "at": "two"}],
         "ended": "three",
@@ -76,7 +79,7 @@ def test_a_cell():
         "  scores: m/scores.parquet, cccccccccccc, CHANGED since",
         "",
         "Versions and machine",
-        "  code: 1 with changes that are not committed (training); 2 (cell)",
+        "  code: 111111111111 with changes that are not committed (training); 2 (cell)",
         "  torch: 2",
         "",
         "Time",

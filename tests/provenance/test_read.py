@@ -363,3 +363,14 @@ def test_a_cell_of_others_may_say_anything(tmp_path):
     told = read(path)
     assert told["environments"] == {}
     assert told["verifier"] is None
+
+
+def test_made_up_results_say_so(made, table):
+    table.write_text("<!-- made from results synthetic-0123456789ab -->")
+    sources.write_sources(made.path, "tiny", [table], "synthetic-0123456789ab", {})
+    assert read(table)["warnings"] == ["its numbers are made up (synthetic)"]
+
+
+def test_a_pack_is_drawn_again_with_the_numbers_that_lie_in_it(made, table):
+    (made.path / "reference").mkdir()
+    assert read(table)["redraw"].endswith(f" --reference {made.path}/reference")

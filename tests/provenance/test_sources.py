@@ -68,7 +68,13 @@ def test_state_of_a_source(tmp_path):
 
 def test_the_papers_numbers_lie_beside_the_study(tmp_path):
     assert sources.resolve(tmp_path, "study.yaml") == tmp_path / "study.yaml"
-    assert sources.resolve(tmp_path, "reference/respo.csv").is_file()
+    assert (
+        sources.resolve(tmp_path, "reference/respo.csv") == sources.CONFIG / "reference/respo.csv"
+    )
+    packed = tmp_path / "reference" / "respo.csv"
+    packed.parent.mkdir()
+    packed.touch()
+    assert sources.resolve(tmp_path, "reference/respo.csv") == packed
 
 
 def test_times_make_no_other_metrics(tmp_path):

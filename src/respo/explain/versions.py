@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from respo.provenance.environments import FIRST, Environment
+from respo.provenance.environments import FIRST, Environment, short
 
 
 def version_lines(environments: dict[str, list[Environment]], of_one: bool) -> Iterator[str]:
@@ -33,11 +33,5 @@ def _values(key: str, steps: dict[str, list[Environment]]) -> str:
                 if step not in places:
                     places.append(step)
     if len(values) == 1:
-        return _value(key, next(iter(values)))
-    return "; ".join(f"{_value(key, v)} ({', '.join(places)})" for v, places in values.items())
-
-
-def _value(key: str, value: str) -> str:
-    if key == "code" and value.endswith("-dirty"):
-        return f"{value.removesuffix('-dirty')} with changes that are not committed"
-    return value
+        return short(key, next(iter(values)))
+    return "; ".join(f"{short(key, v)} ({', '.join(places)})" for v, places in values.items())

@@ -1,5 +1,6 @@
 """The environments that results were made in: versions, code, machine."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -77,15 +78,12 @@ def _with_verifier(made_from: Mapping[str, Any]) -> Environment:
     return {**texts(made_from.get("environment")), **({"verifier": named} if named else {})}
 
 
-def differing(
-    told: Iterable[tuple[str, Environment]], keys: Iterable[str] | None = None
-) -> dict[str, dict[str, list[str]]]:
+def differing(told: Iterable[tuple[str, Environment]]) -> dict[str, dict[str, list[str]]]:
     """Return the keys in which environments differ.
 
     Args:
         told: pairs of what was made and its environment. One may stand twice, with another
             environment.
-        keys: to look at, default all.
 
     Returns:
         For each such key what has which value; a key that an environment lacks is no difference.
@@ -93,11 +91,18 @@ def differing(
     found: dict[str, dict[str, list[str]]] = {}
     for name, environment in told:
         for key, value in environment.items():
-            if keys is None or key in keys:
-                names = found.setdefault(key, {}).setdefault(value, [])
-                if name not in names:
-                    names.append(name)
+            names = found.setdefault(key, {}).setdefault(value, [])
+            if name not in names:
+                names.append(name)
     return {key: values for key, values in _ordered(found) if len(values) > 1}
+
+
+def short(key: str, value: str) -> str:
+    """Return a value to be read by people: of a revision the digits that git needs."""
+    match = re.fullmatch("([0-9a-f]{12})[0-9a-f]*(-dirty)?", value)
+    if key != "code" or not match:
+        return value
+    return match[1] + (" with changes that are not committed" if match[2] else "")
 
 
 def _ordered(found: dict[str, Any]) -> list[tuple[str, Any]]:

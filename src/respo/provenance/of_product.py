@@ -36,6 +36,8 @@ def of_product(place: Place) -> Told:
     told = of_files(place.study, record["sources"])
     told["environments"][place.kind] = [texts(record["environment"])]
     told["digits"] = record["made_from"]
+    if record["made_from"].startswith("synthetic-"):
+        told["warnings"].append("its numbers are made up (synthetic)")
     told["warnings"] += _changed_products(place.study, record["products"])
     found = digits(place.path)
     if found not in (None, record["made_from"]):
@@ -95,7 +97,7 @@ def of_files(study_folder: Path, files: Mapping[str, str | None]) -> Told:
                 warnings.append(str(error))
     differing = {step: environments.differing(pairs) for step, pairs in told.items()}
     warnings += [
-        f"{step} was not the same for all sources: {key}: {_counts(values)}"
+        f"{step} was not the same for all sources: {key}: {_counts(key, values)}"
         for step, keys in differing.items()
         for key, values in keys.items()
     ]
@@ -110,12 +112,12 @@ def of_files(study_folder: Path, files: Mapping[str, str | None]) -> Told:
     }
 
 
-def _counts(values: Mapping[str, list[str]]) -> str:
+def _counts(key: str, values: Mapping[str, list[str]]) -> str:
     """Say how many have each value, the rarest first, and of few which."""
     told = []
     for value, names in sorted(values.items(), key=lambda item: len(item[1])):
         few = f" ({', '.join(names)})" if len(names) <= FEW else ""
-        told.append(f"{value} in {len(names)}{few}")
+        told.append(f"{environments.short(key, value)} in {len(names)}{few}")
     return "; ".join(told)
 
 

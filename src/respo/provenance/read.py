@@ -149,7 +149,9 @@ def _commands(place: Place, study: ResolvedStudy) -> Told:
     told = {"command": remake(place.study, study.name, target)}
     match place.kind:
         case "table":
-            words = f"table {place.name} --study {folder} --reference config/reference"
+            packed = place.study / "reference"
+            papers = shlex.quote(str(packed)) if packed.is_dir() else "config/reference"
+            words = f"table {place.name} --study {folder} --reference {papers}"
         case "figure":
             words = f"figure {place.name} --study {folder}"
         case "page":

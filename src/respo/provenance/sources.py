@@ -115,8 +115,12 @@ def read_sources(path: Path) -> dict[str, Any]:
 
 
 def resolve(study_folder: Path, name: str) -> Path:
-    """Return where a source lies now, as far as it does."""
-    return (CONFIG if name.startswith(REFERENCE) else study_folder) / name
+    """Return where a source lies now, as far as it does.
+
+    The papers' numbers lie beside the results where these were packed.
+    """
+    packed = study_folder / name
+    return packed if packed.exists() or not name.startswith(REFERENCE) else CONFIG / name
 
 
 def state(path: Path, sha256: str) -> State:
