@@ -108,6 +108,16 @@ def would_run():
 
 
 @pytest.fixture
+def products():
+    """What may be made anew after a copy, in seconds."""
+    tables, figures = ("table1", "table6"), ("fig1", "fig3")
+    drawn = {f"table_respo_{name}" for name in tables} | {
+        f"figure_respo_{name}" for name in figures
+    }
+    return drawn | {"explore", "report", "all", "total"}
+
+
+@pytest.fixture
 def differences():
     """A function of two checkouts: what differs in their results, line by line."""
 

@@ -54,5 +54,6 @@ def content(path: Path) -> object:
 
 if __name__ == "__main__":
     found = list(differences(Path(sys.argv[1]), Path(sys.argv[2])))
-    print("\n".join(found))
+    for line in found:
+        print(line)
     sys.exit(1 if found else 0)

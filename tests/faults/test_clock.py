@@ -9,11 +9,11 @@ pytestmark = pytest.mark.faults
 
 
 @pytest.mark.parametrize("pattern", ["*.yaml", "*.parquet", "*.json"])
-def test_files_of_the_future_remake_nothing(finished, would_run, pattern):
+def test_files_of_the_future_remake_no_result(finished, would_run, products, pattern):
     future = time.time() + 86400
     for path in (finished / "results").rglob(pattern):
         os.utime(path, (future, future))
-    assert would_run(finished) == {}
+    assert would_run(finished).keys() <= products
 
 
 def test_a_study_is_completed_after_the_clock_was_set_back(

@@ -5,9 +5,6 @@ import shutil
 import pytest
 
 pytestmark = pytest.mark.faults
-# Made in seconds: they may be drawn anew after a copy.
-PRODUCTS = {"table_respo_table1", "table_respo_table6", "figure_respo_fig1", "figure_respo_fig3"}
-PRODUCTS |= {"explore", "report", "all", "total"}
 
 
 def copy(source, target, times):
@@ -20,18 +17,20 @@ def test_a_checkout_that_was_moved(finished, would_run):
 
 
 @pytest.mark.parametrize("times", [True, False])
-def test_a_checkout_that_was_copied(finished, would_run, times):
+def test_a_checkout_that_was_copied(finished, would_run, times, products):
     copied = finished.with_name("copied")
     copy(finished, copied, times)
-    assert would_run(copied).keys() <= PRODUCTS
+    assert would_run(copied).keys() <= products
 
 
 @pytest.mark.parametrize("times", [True, False])
-def test_results_that_were_copied_to_another_checkout(empty, finished, would_run, tmp_path, times):
+def test_results_that_were_copied_to_another_checkout(
+    empty, finished, would_run, tmp_path, times, products
+):
     checkout = tmp_path / "checkout"
     shutil.copytree(empty, checkout)
     copy(finished / "results", checkout / "results", times)
-    assert would_run(checkout).keys() <= PRODUCTS
+    assert would_run(checkout).keys() <= products
 
 
 def test_copied_results_are_completed(
@@ -53,11 +52,11 @@ def test_copied_results_are_completed(
     assert would_run(checkout) == {}
 
 
-def test_results_in_another_place(finished, would_run, tmp_path):
+def test_results_in_another_place(finished, would_run, tmp_path, products):
     copy(finished / "results", tmp_path / "away", times=False)
     shutil.rmtree(finished / "results")
     results = tmp_path / "away"
-    assert would_run(finished, "--config", "study=mini", f"results={results}").keys() <= PRODUCTS
+    assert would_run(finished, "--config", "study=mini", f"results={results}").keys() <= products
 
 
 def test_a_changed_configuration_is_noticed_in_a_copy(empty, finished, would_run, tmp_path):
