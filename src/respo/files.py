@@ -232,6 +232,7 @@ def parquet_batches(path: Path, columns: Container[str]) -> Iterator[pa.RecordBa
     with _open_parquet(path) as file:
         names = [name for name in file.schema_arrow.names if name in columns]
         for batch in file.iter_batches(BATCH_ROWS, columns=names, use_threads=False):
+            _provenance(batch.schema.metadata)  # the other copy, as in `read_parquet`
             batch.validate(full=True)
             yield batch
 

@@ -34,6 +34,7 @@ def test_what_is_wrong_comes_with_commands(study_copy, run, monkeypatch):
     path = study_copy / f"{cell}/scores.parquet"
     path.write_bytes(path.read_bytes()[:-1])
     (study_copy / "figures/respo/fig3.pdf").unlink()
+    (study_copy / "report.html").write_text("<html>")
     for number in range(25):
         (study_copy / f"{number:02d}.txt").touch()
     shutil.rmtree(study_copy / "mini/grpo/N2/seed1/checkpoints/2")
@@ -43,21 +44,23 @@ def test_what_is_wrong_comes_with_commands(study_copy, run, monkeypatch):
     lines = out.splitlines()
     assert lines[0] == "damaged, or of other files than lie there:"
     assert lines[1].startswith(f"  results/mini/{cell}/scores.parquet: not a readable Parquet file")
-    scores = f"snakemake --force results/mini/{cell}/scores.parquet --config study=mini"
-    assert lines[2:4] == [
-        f"    {scores}",
-        "  and then, for what depends on them, snakemake as usual",
+    report = "  results/mini/report.html: is cut short: </html> is not its end"
+    words = f"results/mini/{cell}/scores.parquet results/mini/report.html"
+    assert lines[2:5] == [
+        report,
+        f"  snakemake --force {words} --config study=mini",
+        "  makes them anew; then snakemake as usual, for what depends on them",
     ]
-    assert lines[4:7] == [
+    assert lines[5:8] == [
         "missing (snakemake results/mini/TARGET --config study=mini):",
         "  figures/respo/fig3.pdf, target figures/respo/fig3.png",
         "  mini/grpo/N2/seed1/checkpoints/2, target mini/grpo/N2/seed1/train.json",
     ]
     files = len([p for p in study_copy.rglob("*") if p.is_file()])
-    assert lines[7:] == [
+    assert lines[8:] == [
         "foreign:",
         "  results/mini/00.txt and 24 more: belongs to nothing that study.yaml names",
-        f"results/mini: 1 damaged, 2 missing, of {files} files",
+        f"results/mini: 2 damaged, 2 missing, of {files} files",
     ]
 
 

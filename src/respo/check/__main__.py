@@ -5,12 +5,13 @@ Parquet, weights, records and configurations, with the checksums in them. Compar
 that files hold of each other, from the rows over weights, responses and scores to cells, tables and
 figures. Computed again are cells, from the scores, and tables, from the cells.
 
-Named are files that are damaged or do not belong together, each with the command that makes it
+Named are files that are damaged or do not belong together, with the command that makes them
 anew; files that are missing, with the target that makes them; and files that belong to nothing.
 Exit code 1 if anything is damaged or missing.
 """
 
 import argparse
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -20,7 +21,6 @@ from respo.check.folder import Folder
 from respo.check.whole import check_folder
 from respo.cli import command
 from respo.provenance.targets import command as command_around
-from respo.provenance.targets import remake
 
 
 @command
@@ -59,16 +59,21 @@ def main() -> None:
 
 
 def _tell_damaged(folder: Folder) -> None:
-    """Name each file with the command that makes it anew."""
+    """Name each file, and the command that makes all of them anew, what comes first at first."""
     findings = folder.found.of("damaged")
-    if findings:
-        print("damaged, or of other files than lie there:")
+    if not findings:
+        return
+    print("damaged, or of other files than lie there:")
     for finding in findings:
         print(f"  {folder.path / finding.name}: {finding.text}")
-        if finding.target and not folder.manifest:
-            print(f"    {remake(folder.path, folder.study.name, finding.target)}")
-    if findings and not folder.manifest:
-        print("  and then, for what depends on them, snakemake as usual")
+    targets = dict.fromkeys(finding.target for finding in findings if finding.target)
+    if targets and not folder.manifest:
+        around = command_around(folder.path, folder.study.name)
+        below = around.before.removeprefix("snakemake ")
+        place = f"cd {shlex.quote(around.where)} && " if around.where else ""
+        words = " ".join(f"{below}{target}" for target in targets)
+        print(f"  {place}snakemake --force {words}{around.after}")
+        print("  makes them anew; then snakemake as usual, for what depends on them")
 
 
 def _tell_missing(folder: Folder) -> None:

@@ -36,16 +36,15 @@ def check_chain(folder: Folder, skip_weights: bool) -> None:
             _evaluation(folder, run, cell, train)
 
 
-def _same(
-    folder: Folder, name: str, holder: str, recorded: object, target: str | None = None
-) -> None:
-    """Compare a file with the hash that another one, made from it, holds of it."""
+def _same(folder: Folder, name: str, holder: str, recorded: object) -> None:
+    """Compare a file with the hash that another one, made from it, holds of it.
+
+    Made anew it has that hash again, or what was made from it is made anew too.
+    """
     if recorded is None or not folder.has(name) or not folder.has(holder):
         return
     if folder.sha256(name) != recorded:
-        folder.found.damaged(
-            name, f"is not the file that {holder} was made from: it {AFTER}", target or name
-        )
+        folder.found.damaged(name, f"is not the file that {holder} was made from: it {AFTER}", name)
 
 
 def _data(folder: Folder, stem: str) -> None:
@@ -172,17 +171,17 @@ def _evaluation(folder: Folder, run: Run, cell: str, train: Mapping[str, Any]) -
     whose = f"{run.name}/train.json at update {update}"
     _agree(folder, generations, made, "checkpoint_sha256", weights, whose)
     data = f"data/held_out/{benchmark}.parquet"
-    _same(folder, data, generations, made.get("benchmark_sha256"), generations)
+    _same(folder, data, generations, made.get("benchmark_sha256"))
     judged = folder.made_from(scores) or {}
-    _same(folder, generations, scores, judged.get("generations_sha256"), scores)
+    _same(folder, generations, scores, judged.get("generations_sha256"))
     if made and judged.get("generations") not in (None, made):
         text = f"its provenance of the responses is not that of {generations}"
         folder.found.damaged(scores, text, scores)
     name = f"{cell}/cell.json"
     summed = (folder.json(name) or {}).get("made_from") or {}
-    _same(folder, scores, name, summed.get("scores_sha256"), name)
+    _same(folder, scores, name, summed.get("scores_sha256"))
     _agree(folder, name, summed, "checkpoint_sha256", weights, whose)
     if judged and summed.get("scores") not in (None, judged):
         folder.found.damaged(name, f"its provenance of the scores is not that of {scores}", name)
     config = f"initial/{run.model}" if run.method == BASELINE else run.name
-    _same(folder, f"{config}/config.yaml", name, summed.get("run_config_sha256"), name)
+    _same(folder, f"{config}/config.yaml", name, summed.get("run_config_sha256"))
