@@ -34,8 +34,8 @@ TITLES = {
 }
 HEAD = """# How fast it is
 
-`./run bench` measures and writes this page; `./run bench NAME ...` writes some of its sections
-anew.
+`python -m benchmarks`, after `./run peers`, measures and writes this page;
+`python -m benchmarks NAME ...` writes some of its sections anew.
 
 Figures are processor time on one thread, or what it does in a second of it: medians over some
 rounds, in which ours and the peer take turns (A B A B), so that other work on the machine
@@ -88,7 +88,11 @@ def section(name: str, rows: list[Row]) -> Iterator[str]:
         ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
     ).stdout.strip()
     today = datetime.datetime.now(datetime.UTC).date()
-    yield f"Measured {today} at revision {revision or 'unknown'}: {machine()}; {versions()}.\n"
+    load = os.getloadavg()[2]
+    yield (
+        f"Measured {today} at revision {revision or 'unknown'}: {machine()}, load {load:.0f}; "
+        f"{versions()}.\n"
+    )
     yield from table(rows)
 
 
