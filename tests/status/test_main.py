@@ -1,6 +1,7 @@
 """What is printed of results folders that are written by hand, and of bad input."""
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -195,6 +196,15 @@ def test_colours(study: ResolvedStudy, half_done: Path) -> None:
     shown = "\n".join(lines(look(study, half_done), width=None, colour=True))
     assert "\x1b[32mevaluated\x1b[0m" in shown
     assert "\x1b[33mstopped 60/128\x1b[0m, \x1b[2mwaiting\x1b[0m" in shown
+
+
+def test_a_warm_start_that_was_killed(study: ResolvedStudy, folder: Path) -> None:
+    # No process has this number: the kernel's end before it.
+    write(folder / f"initial/{MODEL}/.lock", f"process {2**22} on {socket.gethostname()}\n")
+    log = folder / f"logs/initial/{MODEL}.log"
+    write(log, "tiny/initial/m  step 75/900  loss 0.5  0.1 s/step  83 s left\n")
+    shown = list(lines(look(study, folder), width=None, colour=False))
+    assert "  initial weights: stopped at 75/900 (begins again with the study)" in shown
 
 
 def test_many_messages_are_cut_short(study: ResolvedStudy, folder: Path) -> None:

@@ -253,6 +253,17 @@ def test_initial_weights(folder: Path, tmp_path: Path, process: subprocess.Popen
     assert traces.of_initial(place, log) == Progress("done")
 
 
+def test_initial_weights_whose_warm_start_was_killed(folder: Path, tmp_path: Path) -> None:
+    place, log = folder / "initial" / "qwen3-tiny", tmp_path / "log"
+    hold(place, dead_pid())
+    assert traces.of_initial(place, log) == Progress("waiting")
+    log.write_text("tiny/initial/qwen3-tiny  step 75/900  loss 0.5  0.1 s/step  83 s left\n")
+    assert traces.of_initial(place, log) == Progress("stopped", 75, 900)
+    # What an earlier start has told says nothing of the one that held the lock last.
+    age(100, log)
+    assert traces.of_initial(place, log) == Progress("waiting")
+
+
 def test_a_real_training_that_is_killed(study: ResolvedStudy, run: Path, log: Path) -> None:
     from respo.objectives import code_hash
 

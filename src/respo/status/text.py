@@ -102,7 +102,7 @@ def _grid(status: Status) -> Iterator[Row]:
         yield Row("", [])
         yield Row(model, [[Part(f"N={n}", "")] for n in columns if own])
         if initial.state != "done":
-            yield Row("  initial weights", [[_made(initial)]], spans=True)
+            yield Row("  initial weights", [[_initial(initial)]], spans=True)
         if baselines:
             yield Row("  as it comes", [_cell(baselines)], spans=True)
         for method in dict.fromkeys(s.run.method for s in own):
@@ -158,6 +158,15 @@ def _made(progress: Progress) -> Part:
         return Part(_at(progress) or "running", "training")
     at = f" {progress.done}/{progress.total}" if progress.total else ""
     return Part(progress.state + at * (progress.state != "waiting"), progress.state)
+
+
+def _initial(progress: Progress) -> Part:
+    """Say how far initial weights are: a warm start that has stopped is not continued."""
+    part = _made(progress)
+    if progress.state != "stopped":
+        return part
+    text = f"stopped at {progress.done}/{progress.total} (begins again with the study)"
+    return part._replace(text=text)
 
 
 def _at(progress: Progress) -> str:

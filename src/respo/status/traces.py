@@ -35,7 +35,8 @@ class Progress:
     """How far a piece of work is.
 
     Attributes:
-        state: `stopped` and `failed` continue when the study is started again.
+        state: `stopped` and `failed` continue when the study is started again; initial weights
+            begin again.
         done: updates done, or that the next start continues after.
         total: updates in all, 0 if unknown.
         seconds_left: estimate, None if there is none.
@@ -67,7 +68,12 @@ def of_initial(folder: Path, log: Path) -> Progress:
     """Tell how far the initial weights of a model are."""
     if (folder / "initial.json").is_file():
         return Progress("done")
-    return _unfinished(folder, log, 0, 1)
+    found, lock = _unfinished(folder, log, 0, 1), folder / ".lock"
+    told = logs.told(logs.lines(log))
+    # A warm start leaves nothing to continue from: a killed one is known by its lock and its log.
+    if told and found.state == "waiting" and _text(lock) and changed(log) >= changed(lock):
+        return Progress("stopped", told.done, told.total, message=found.message)
+    return found
 
 
 def is_trained(folder: Path) -> bool:
