@@ -58,7 +58,11 @@ def make(id_: str, results: Results, papers: Path | None = None) -> dict[str, st
         table = _compared(table, id_, module, results, papers)
     if results.synthetic:
         title = f"{table.title} (synthetic)"
-        table = replace(table, title=title, notes=[notes.SYNTHETIC, *table.notes])
+        # Sections have files of their own.
+        sections = [s._replace(text=f"{notes.SYNTHETIC} {s.text}") for s in table.sections]
+        table = replace(
+            table, title=title, notes=[notes.SYNTHETIC, *table.notes], sections=sections
+        )
     return render(table, study.name, study.study.title, results.digest())
 
 

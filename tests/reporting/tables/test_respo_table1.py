@@ -283,13 +283,16 @@ def test_command_tells_what_is_wrong(full, monkeypatch, capsys):
 
 
 def test_made_up_results_say_so_in_every_format(folder):
-    made = folder(methods=["grpo"], benchmarks=["easy"])
-    made.cell("easy", [1, 0], "grpo", changes={"made_from": {"synthetic": True}})
+    made = folder(benchmarks=["easy"])
+    for method in ("grpo", "respo"):
+        made.cell("easy", [1, 0], method, changes={"made_from": {"synthetic": True}})
     texts = render(made.results)
     assert "# A study: pass@1 (synthetic)\n" in texts["md"]
     assert "\n\n- Synthetic: the numbers are made up" in texts["md"]  # the first note
     assert "<li>Synthetic: the numbers are made up" in texts["html"]
-    assert "Synthetic: the numbers are made up" in texts["tex"]
+    # LaTeX has a file for each table: here the pair is compared, and responses were not read.
+    for name in ("tex", "contrasts.tex", "counts.tex"):
+        assert "\nSynthetic: the numbers are made up" in texts[name]
     for name in ("csv", "counts.csv"):
         assert next(csv.DictReader(io.StringIO(texts[name])))["made_from"].startswith("synthetic-")
 
