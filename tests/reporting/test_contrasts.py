@@ -40,6 +40,17 @@ def test_seeds_that_would_resolve_a_difference(folder):
     assert contrast.verdict == "seeds disagree"
 
 
+def test_no_difference_at_one_seed_is_not_the_same_sign(folder):
+    made = folder(seeds=[1, 2], benchmarks=["easy"])
+    for seed, respo in ((1, [2, 2]), (2, [0, 0])):
+        made.cell("easy", [2, 2], "grpo", seed=seed)
+        made.cell("easy", respo, "respo", seed=seed)
+    (contrast,) = contrasts(pool(made.results))
+    # Both problems lose 1/2 in the mean over seeds, so that the interval excludes zero.
+    assert (contrast.by_seed, contrast.verdict) == ((0.0, -1.0), "seeds disagree")
+    assert "or not the same sign (0 is of neither)" in VERDICTS
+
+
 def test_seeds_that_agree_but_are_too_few_resolve_nothing(folder):
     made = folder(seeds=[1, 2], benchmarks=["easy"])
     for seed, respo in ((1, [1, 0]), (2, [2, 2])):

@@ -30,8 +30,9 @@ VERDICTS = (
     "or fewer (simulated). The price: where the seeds' error dominates, two seeds resolve next to "
     "nothing, and three a true difference of 3.3 times its standard deviation over seeds (in four "
     "of five repetitions; five seeds: 1.7 times). More seeds, or seeds disagree: (2) fails, and "
-    "more seeds must decide; they have the same sign, or not. One seed: (2) cannot be told. Not "
-    "resolved: (1) fails, or no number of seeds is enough for (2)."
+    "more seeds must decide; the differences by seed have the same sign, or not the same sign (0 "
+    "is of neither). One seed: (2) cannot be told. Not resolved: (1) fails, or no number of seeds "
+    "is enough for (2)."
 )
 NEEDED = (
     "The last columns say what would resolve a difference of the size seen at the seeds that both "
