@@ -14,8 +14,9 @@ MORE = {"response_length": [9.0] * 32, "capped_share": [0.0] * 32, "approx_kl": 
 def test_a_row_for_each_method_and_n_of_full_length(folder):
     short = {"methods": ["vespo"], "staleness": [8], "updates": 16, "evaluate": False}
     made = folder(methods=["grpo"], staleness=[8, 16], seeds=[1, 2], extra_runs=[short])
-    # Peak of the first 8 updates; the last five, from 28 on, are late.
-    made.metrics([0.5] * 8 + [0.0] * 24, [0.0] * 32, "grpo", seed=1, **MORE)
+    # Peak of the first 8 updates, whose last one is the highest, but lower than the ninth; the last
+    # five, from 28 on, are late.
+    made.metrics([0.0] * 7 + [0.5] + [0.7] * 8 + [0.0] * 16, [0.0] * 32, "grpo", seed=1, **MORE)
     made.metrics([0.0] * 27 + [0.6] * 5, [0.0] * 32, "grpo", seed=2, **MORE)
     rows = list(csv.DictReader(io.StringIO(table.make("respo/training", made.results)["csv"])))
     assert [(row["method"], row["N"]) for row in rows] == [("grpo", "8"), ("grpo", "16")]
