@@ -1,8 +1,7 @@
 """`python -m benchmarks [NAME ...]`: measure, and write docs/benchmarks.md.
 
 Each benchmark is a process of its own on one thread. With names only their sections of the page
-are written anew. What is not installed here is left as it is; `./run peers` installs what is
-compared.
+are written anew. `./run bench [NAME ...]` installs what is compared with before that.
 """
 
 import argparse
@@ -34,8 +33,8 @@ TITLES = {
 }
 HEAD = """# How fast it is
 
-`python -m benchmarks`, after `./run peers`, measures and writes this page;
-`python -m benchmarks NAME ...` writes some of its sections anew.
+`./run bench` installs the peers, measures and writes this page; `./run bench NAME ...` writes some
+of its sections anew.
 
 Figures are processor time on one thread, or what it does in a second of it: medians over some
 rounds, in which ours and the peer take turns (A B A B), so that other work on the machine

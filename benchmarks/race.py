@@ -127,7 +127,7 @@ def main(rows: Callable[[bool], Iterable[Row]], summary: str) -> None:
     try:
         found = list(rows(options.quick))
     except ModuleNotFoundError as error:
-        sys.exit(f"error: {error.name} is not installed; `./run peers` installs what is compared")
+        sys.exit(f"error: {error.name} is not installed; `./run bench` installs what is compared")
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in found]))
     print("\n".join(table(found)))
