@@ -59,5 +59,5 @@ def test_a_missing_peer_is_named_with_the_remedy(race, monkeypatch):
         yield
 
     monkeypatch.setattr("sys.argv", ["x"])
-    with pytest.raises(SystemExit, match=r"trl is not installed; `\./run peers`"):
+    with pytest.raises(SystemExit, match=r"trl is not installed; `\./run bench`"):
         race.main(rows, "Summary.")
