@@ -1,3 +1,5 @@
+import pytest
+
 from respo.explain.text import lines
 from respo.explain.versions import version_lines
 
@@ -18,6 +20,7 @@ CELL = {
         "beside_study": [
             {"key": "training.updates", "value": 4, "study": 8, "from": "models/m.yaml"}
         ],
+        "main": {"updates": 4, "staleness": 8},
         "chosen": {"staleness": 8, "seed": 1},
     },
     "sampling": {"top_p": 0.7},
@@ -65,9 +68,10 @@ def test_a_cell():
         "Configuration",
         "  objective respo (lambda_pos 1.5), formula aa, as here",
         "    lambda_pos 1.5: default 1.0",
+        "  updates 4, staleness 8",
         "  training.kl_coefficient 0.1: default 0.0",
         "  training.updates 4: by models/m.yaml; the study has 8",
-        "  2 settings have no default (--all lists them)",
+        "  --all lists every setting that the study's files chose",
         "  sampling: top_p 0.7",
         "  verifier: strict_box 0.1.0",
         "",
@@ -103,10 +107,60 @@ def test_all_settings():
     assert not any("--all" in line for line in found)
 
 
-def test_no_setting_differs():
-    settings = {"differs": [], "beside_study": [], "chosen": {"seed": 1}}
-    found = lines({"path": "p", "kind": "run", "settings": settings, "warnings": []})
-    assert "  no setting differs from its default" in found
+def test_a_line_break_stays_within_its_line():
+    settings = {
+        "main": {"reward": "a\nb"},
+        **{"differs": [], "beside_study": [], "chosen": {"seed": 1}},
+    }
+    told = {"path": "p", "kind": "run", "settings": settings, "warnings": ["one:\ntwo"]}
+    found = list(lines(told | {"study": {"name": "s", "title": "A\n study", "folder": "f"}}))
+    assert found[1] == "  study s: A study, in f"
+    assert '  reward "a\\nb"' in found
+    assert found[-2:] == ["  one:", "  two"]
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("listed", "aaaaaaaaaaaa, unchanged by its SHA256SUMS (too large to read here)"),
+        ("not compared", "aaaaaaaaaaaa, not compared (too large to read here, and no SHA256SUMS)"),
+        ("no record", "not compared (no hash recorded)"),
+    ],
+)
+def test_what_was_not_compared_is_not_called_unchanged(state, words):
+    sha256 = None if state == "no record" else "a" * 64
+    one = {"what": "checkpoint", "path": "c", "sha256": sha256, "state": state}
+    told = {"path": "p", "kind": "cell", "made_from": [one], "warnings": []}
+    assert f"  checkpoint: c, {words}" in lines(told)
+
+
+@pytest.mark.parametrize(
+    ("codes", "here", "words"),
+    [
+        (["1" * 40], "1" * 40, "the same"),
+        (["1" * 40, "2" * 40], "1" * 40, "the same as some"),
+        (["1" * 40], "2" * 40, "another revision, 222222222222"),
+        (["1" * 40], f"{'1' * 40}-dirty", f"another revision, {'1' * 12} with changes that are n"),
+        ([f"{'1' * 40}-dirty"], f"{'1' * 40}-dirty", "the same revision, but its changes may be"),
+        (["1" * 40], "unknown", "its revision is not known (unknown)"),
+    ],
+)
+def test_the_checkout_is_compared_with_the_revisions_that_made_it(codes, here, words):
+    found = list(version_lines({"training": [{"code": code} for code in codes]}, False, here))
+    assert found[1].startswith(f"this checkout: {words}")
+
+
+def test_made_up_results_are_not_made_by_training():
+    told = {"path": "p", "kind": "cell", "command": "python -m x", "synthetic": True}
+    assert list(lines(told | {"warnings": ["its numbers are made up (synthetic)"]}))[1:] == [
+        "",
+        "Make it again",
+        "  no training made these results; the whole folder was made up by",
+        "  python -m x",
+        "",
+        "Note",
+        "  its numbers are made up (synthetic)",
+    ]
 
 
 def sources(states):

@@ -40,7 +40,8 @@ class Made:
             write_text(self.path / name, texts[str(self.path / name)]())
         self.training_set = self._rows("train/chain", {})
         self.benchmark = self._rows("held_out/chain-hard", {"version": 1})
-        self.weights(self.path / "initial/qwen3-tiny/weights", b"first")
+        self.initial_weights = self.path / "initial/qwen3-tiny/weights"
+        self.weights(self.initial_weights, b"first")
         self.initial()
         self.weights(self.folder / f"checkpoints/{UPDATE}", b"trained")
         self.train()
@@ -81,6 +82,7 @@ class Made:
             "update": UPDATE,
             **identity,
             "checkpoints": {str(UPDATE): policy_hash(self.folder / f"checkpoints/{UPDATE}")},
+            "outputs": {},
             "seconds": 90.0,
             "device": "cpu",
             "versions": VERSIONS,
@@ -95,12 +97,13 @@ class Made:
             ],
             "ended": "2026-01-02T00:00:00+00:00",
         }
-        write_json(self.folder / "train.json", record | changes)
         for name, columns in {
-            "metrics": {"update": [1], "log_ratio_mean": [0.0]},
-            "branches": {"update": [1], "sign": ["pos"], "bin": [0]},
+            "metrics.parquet": {"update": [1], "log_ratio_mean": [0.0]},
+            "branches.parquet": {"update": [1], "sign": ["pos"], "bin": [0]},
         }.items():
-            write_parquet(self.folder / f"{name}.parquet", pa.table(columns), identity)
+            write_parquet(self.folder / name, pa.table(columns), identity)
+            record["outputs"][name] = sha256_of(self.folder / name)
+        write_json(self.folder / "train.json", record | changes)
 
     def evaluate(self, **changes):
         """Write generations, scores and cell; `changes` are of the cell's environment."""

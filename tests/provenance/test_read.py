@@ -91,9 +91,9 @@ def test_a_cell_tells_of_its_run_as_it_was(made):
     ("change", "what"),
     [
         (lambda made: append(made.folder / "config.yaml"), "configuration"),
-        (lambda made: made.initial(weights_sha256="x"), "initial weights"),
+        (lambda made: made.weights(made.initial_weights, b"x"), "initial weights"),
         (lambda made: made._rows("train/chain", {"x": 1}), "training set"),
-        (lambda made: made.train(checkpoints={"128": "x"}), "checkpoint"),
+        (lambda made: made.weights(made.folder / "checkpoints/128", b"x"), "checkpoint"),
         (lambda made: made._rows("held_out/chain-hard", {}), "benchmark"),
         (lambda made: append(made.cell.with_name("generations.parquet")), "generations"),
         (lambda made: append(made.cell.with_name("scores.parquet")), "scores"),
@@ -110,10 +110,10 @@ def test_what_is_gone_is_missing(made):
     for name in ("generations", "scores"):
         made.cell.with_name(f"{name}.parquet").unlink()
     told = read(made.cell)
-    gone = dict.fromkeys(ALL_OF_CELL, "missing") | dict.fromkeys(
-        ["configuration", "checkpoint"], "unchanged"
-    )
-    assert states(told) == gone
+    gone = dict.fromkeys(ALL_OF_CELL, "missing")
+    assert states(told) == gone | dict.fromkeys(["configuration", "checkpoint"], "unchanged")
+    shutil.rmtree(made.folder / "checkpoints")  # as in a pack
+    assert states(read(made.cell)) == gone | {"configuration": "unchanged"}
     (made.folder / "train.json").unlink()
     assert "the run has not ended" in read(made.cell)["warnings"][0]
 
@@ -155,12 +155,19 @@ def test_the_files_of_a_run(made):
     for name in ("metrics.parquet", "branches.parquet", "train.json", "config.yaml", "."):
         told = read(made.folder / name)
         assert told["command"].split()[2] == f"{made.folder}/train.json"
-        assert states(told) == dict.fromkeys(ALL_OF_CELL[:3], "unchanged")
+        tables = {"metrics.parquet": ["this file"], "branches.parquet": ["this file"]}
+        own = tables.get(name, ["metrics", "branches"])
+        assert states(told) == dict.fromkeys([*ALL_OF_CELL[:3], *own], "unchanged")
         assert told["warnings"] == []
     write_parquet(made.folder / "metrics.parquet", pa.table({"update": [1]}), {"synthetic": True})
     other, made_up = read(made.folder / "metrics.parquet")["warnings"]
     assert other.endswith("is not of the training that train.json beside it tells of")
     assert made_up == "its numbers are made up (synthetic)"
+    assert states(read(made.folder / "metrics.parquet"))["this file"] == "changed"
+    assert states(read(made.folder))["metrics"] == "changed"
+    made.train(outputs=None)  # of version 0.1.0
+    assert states(read(made.folder / "branches.parquet"))["this file"] == "no record"
+    assert list(states(read(made.folder))) == ALL_OF_CELL[:3]
 
 
 @pytest.mark.parametrize("name", [".", "model.safetensors"])

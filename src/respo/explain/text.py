@@ -32,13 +32,14 @@ def lines(told: Told, everything: bool = False) -> Iterator[str]:
         if found:
             yield ""
             yield title
-            yield from (f"  {line}" for line in found)
+            yield from (f"  {part}" for line in found for part in line.splitlines())
 
 
 def _head(told: Told) -> Iterator[str]:
     yield f"{told['path']}: {_what(told)}"
     if study := told.get("study"):
-        yield f"  study {study['name']}: {study['title']}, in {study['folder']}"
+        title = " ".join(study["title"].split())
+        yield f"  study {study['name']}: {title}, in {study['folder']}"
     address = told.get("run") or told.get("address")
     if address:
         text = f"  model {address['model']}, method {address['method']}, "
@@ -87,10 +88,10 @@ def _configuration(told: Told, everything: bool) -> Iterator[str]:
         for entry in objective["differs"]:
             yield f"  {entry['key']} {_value(entry['value'])}: {_default(entry['default'])}"
     if "differs" in settings:
+        if main := settings.get("main"):
+            yield ", ".join(f"{key} {_value(value)}" for key, value in main.items())
         for entry in settings["differs"]:
             yield f"{entry['key']} {_value(entry['value'])}: {_default(entry['default'])}"
-        if not settings["differs"]:
-            yield "no setting differs from its default"
         for entry in settings["beside_study"]:
             yield (
                 f"{entry['key']} {_value(entry['value'])}: by {entry['from']}; the study has "
@@ -100,7 +101,7 @@ def _configuration(told: Told, everything: bool) -> Iterator[str]:
         if everything:
             yield from (f"{key} {_value(value)}" for key, value in chosen.items())
         else:
-            yield f"{len(chosen)} settings have no default (--all lists them)"
+            yield "--all lists every setting that the study's files chose"
     if sampling := told.get("sampling"):
         yield "sampling: " + ", ".join(f"{key} {_value(v)}" for key, v in sampling.items())
     if verifier := told.get("verifier"):
@@ -112,7 +113,7 @@ def _default(value: Any) -> str:
 
 
 def _value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) and value.isprintable() else json.dumps(value)
 
 
 def _made_from(told: Told) -> Iterator[str]:
@@ -123,9 +124,9 @@ def _made_from(told: Told) -> Iterator[str]:
         "weights": told.get("initial"),
     }
     for source in told.get("made_from", ()):
-        sha256 = (source["sha256"] or "no hash recorded")[:HASH]
+        sha256 = f"{source['sha256'][:HASH]}, " if source["sha256"] else ""
         path = _below(source["path"], told)
-        yield f"{source['what']}: {path}, {sha256}, {_state(source['state'])}"
+        yield f"{source['what']}: {path}, {sha256}{_state(source['state'])}"
         yield from (f"  {line}" for line in _origin(origins.get(source["what"]) or {}))
     if rows := told.get("rows"):
         yield f"this file: {(rows['sha256'] or 'missing')[:HASH]}"
@@ -165,6 +166,9 @@ def _state(state: str) -> str:
         "unchanged": "unchanged",
         "changed": "CHANGED since",
         "missing": "not there",
+        "listed": "unchanged by its SHA256SUMS (too large to read here)",
+        "not compared": "not compared (too large to read here, and no SHA256SUMS)",
+        "no record": "not compared (no hash recorded)",
     }[state]
 
 
@@ -206,7 +210,9 @@ def _some(names: Iterable[str]) -> list[str]:
 
 
 def _versions(told: Told) -> Iterator[str]:
-    yield from version_lines(told.get("environments", {}), "differing" not in told)
+    yield from version_lines(
+        told.get("environments", {}), "differing" not in told, told.get("code_here")
+    )
 
 
 def _times(told: Told) -> Iterator[str]:
@@ -233,6 +239,8 @@ def _duration(seconds: float) -> str:
 
 def _commands(told: Told) -> Iterator[str]:
     if "command" in told:
+        if told.get("synthetic"):
+            yield "no training made these results; the whole folder was made up by"
         yield told["command"]
     if "redraw" in told:
         yield f"or, from what lies there: {told['redraw']}"

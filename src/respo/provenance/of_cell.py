@@ -6,13 +6,16 @@ from typing import Any
 from respo.config import ResolvedStudy
 from respo.files import parquet_made_from, read_json
 from respo.provenance import environments, inputs
+from respo.provenance.compare import Told, hash_of, source, weights
 from respo.provenance.durations import duration
-from respo.provenance.of_run import Told, hash_of, of_run, read_train, source
+from respo.provenance.of_run import initial_weights, of_run
 from respo.provenance.places import Place
 from respo.provenance.shapes import mapping, number
+from respo.provenance.synthetic import MADE_UP
 
 NUMBERS = ("pass_at_1", "standard_error", "samples", "responses", "unparsed", "timed_out", "failed")
 STEPS = {"generate": "generation", "score": "scoring", "cell": "cell"}
+JOBS = {"generations": "generate", "scores": "score", "cell": "cell"}
 
 
 def of_cell(place: Place, study: ResolvedStudy | None) -> Told:
@@ -32,9 +35,10 @@ def of_cell(place: Place, study: ResolvedStudy | None) -> Told:
     # What the cell tells of its run was true when it was made: the run may be another since.
     of_run_then = told["environments"].pop("training", [])
     steps = {"training": of_run_then or run["environments"].get("training", [])}
-    told["warnings"] += run.pop("warnings")
+    told["warnings"] += [w for w in run.pop("warnings") if w not in told["warnings"]]
     name = f"{place.run.name}/{place.update}/{place.name}"
-    times = {STEPS[job]: duration(place.study, f"eval/{name}.{job}") for job in STEPS}
+    steps_before = list(STEPS)[: 1 + list(STEPS).index(JOBS[place.kind])]
+    times = {STEPS[job]: duration(place.study, f"eval/{name}.{job}") for job in steps_before}
     return {
         **run,
         **told,
@@ -63,7 +67,7 @@ def _recorded(place: Place) -> Told:
         steps = environments.of_scores(scores)
         told = {}
     hashes = {**scores, **made_from}
-    warnings = ["its numbers are made up (synthetic)"] if made_from.get("synthetic") else []
+    warnings = [MADE_UP] if made_from.get("synthetic") else []
     return {
         **told,
         "verifier": mapping(scores.get("verifier")) or None,
@@ -84,10 +88,10 @@ def _states(place: Place, hashes: Told, generations: Told) -> list[Told]:
     found = []
     checkpoint: Any = generations.get("checkpoint_sha256")
     if checkpoint:
-        train = read_train(place.study, place.run)
-        known = mapping(train.get("checkpoints")).get(str(place.update))
         path = place.run.folder(place.study) / "checkpoints" / str(place.update)
-        found.append(source("checkpoint", path, checkpoint, known))
+        if place.run.is_baseline:
+            path = initial_weights(place.study, place.run)
+        found.append(weights("checkpoint", path, checkpoint))
     if recorded := generations.get("benchmark_sha256"):
         path = _benchmark(place)
         found.append(source("benchmark", path, recorded, hash_of(path)))

@@ -10,10 +10,12 @@ from respo.cli import UserError
 from respo.config import ResolvedStudy, Run
 from respo.files import read_json, sha256_of
 from respo.provenance import environments, sources
+from respo.provenance.compare import Told
 from respo.provenance.environments import Environment
-from respo.provenance.of_run import Told, read_train
+from respo.provenance.of_run import read_train
 from respo.provenance.places import CELL, RUN, Place
 from respo.provenance.shapes import mapping, texts
+from respo.provenance.synthetic import MADE_UP, is_synthetic
 
 DIGITS = re.compile(rb"[Mm]ade from results (?:<code>)?((?:synthetic-)?[0-9a-f]{12})")
 METHODS = re.compile(rb"([\w/]+) drawn from methods ([0-9a-f]{12}): ([\w.,-]+)")
@@ -26,18 +28,16 @@ def of_product(place: Place) -> Told:
     assert place.study is not None
     path = sources.record_of(place.path)
     if not path.is_file():
-        return {
-            "digits": digits(place.path),
-            "warnings": [
-                f"{path}: is not there, so nothing says what this was made from; make it anew"
-            ],
-        }
+        found = digits(place.path)
+        made_up = [MADE_UP] if is_synthetic(found) else []
+        text = f"{path}: is not there, so nothing says what this was made from; make it anew"
+        return {"digits": found, "warnings": [*made_up, text]}
     record = sources.read_sources(path)
     told = of_files(place.study, record["sources"])
     told["environments"][place.kind] = [texts(record["environment"])]
     told["digits"] = record["made_from"]
-    if record["made_from"].startswith("synthetic-"):
-        told["warnings"].append("its numbers are made up (synthetic)")
+    if is_synthetic(record["made_from"]):
+        told["warnings"].append(MADE_UP)
     told["warnings"] += _changed_products(place.study, record["products"])
     found = digits(place.path)
     if found not in (None, record["made_from"]):
@@ -158,7 +158,16 @@ def of_study(study_folder: Path, study: ResolvedStudy) -> Told:
     ]
     there = [path for path in expected if path.is_file()]
     told = of_files(study_folder, {p.relative_to(study_folder).as_posix(): None for p in there})
+    told["warnings"] += _made_up(study_folder, study)
     return told | {"expected": len(expected), "there": len(there)}
+
+
+def _made_up(study_folder: Path, study: ResolvedStudy) -> list[str]:
+    """Return the note on made-up results, told by the first run that has ended."""
+    for run in study.runs():
+        if train := read_train(study_folder, run):
+            return [MADE_UP] if train.get("synthetic") else []
+    return []
 
 
 def of_report(place: Place, study: ResolvedStudy) -> Told:
@@ -173,7 +182,7 @@ def of_report(place: Place, study: ResolvedStudy) -> Told:
         for name, state in contents.items()
         if state == "changed"
     ]
-    return {"contents": contents, "warnings": warnings}
+    return {"contents": contents, "warnings": warnings + _made_up(place.study, study)}
 
 
 def _shown(path: Path, report: bytes) -> sources.State:
@@ -216,8 +225,9 @@ def elsewhere(path: Path, study_folder: Path | None) -> Place | Told:
         return {
             "digits": found_digits,
             "warnings": [
+                *([MADE_UP] if is_synthetic(found_digits) else []),
                 "it lies in no results folder; --study results/STUDY tells what the "
-                "study knows of it"
+                "study knows of it",
             ],
         }
     raise UserError(f"{path}: carries no mark of what it was made from")

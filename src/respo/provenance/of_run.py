@@ -1,18 +1,16 @@
 """What is recorded of a run: configuration, inputs, starts, environments."""
 
 from pathlib import Path
-from typing import Any
 
 from respo.config import ResolvedStudy, Run
-from respo.files import read_json, sha256_of
+from respo.files import read_json
 from respo.provenance import inputs
+from respo.provenance.compare import Told, hash_of, source, weights
 from respo.provenance.durations import duration
 from respo.provenance.environments import environments
 from respo.provenance.settings import settings_or_reason
 from respo.provenance.shapes import mapping, number, sequence
-from respo.provenance.sources import State
-
-Told = dict[str, Any]
+from respo.provenance.synthetic import MADE_UP
 
 
 def read_train(study_folder: Path, run: Run) -> Told:
@@ -21,20 +19,9 @@ def read_train(study_folder: Path, run: Run) -> Told:
     return mapping(read_json(path)) if path.is_file() else {}
 
 
-def source(what: str, path: Path, recorded: Any, found: str | None) -> Told:
-    """Compare what a file was with what it is."""
-    state: State = "unchanged" if found == recorded else "changed"
-    return {
-        "what": what,
-        "path": str(path),
-        "sha256": None if recorded is None else str(recorded),
-        "state": "missing" if found is None else state,
-    }
-
-
-def hash_of(path: Path) -> str | None:
-    """Return the hash of a file, None where there is none."""
-    return sha256_of(path) if path.is_file() else None
+def initial_weights(study_folder: Path, run: Run) -> Path:
+    """Return the folder of the weights that a run starts from, a link where they are published."""
+    return study_folder / "initial" / run.model / "weights"
 
 
 def of_run(study_folder: Path, study: ResolvedStudy, run: Run) -> Told:
@@ -52,10 +39,11 @@ def of_run(study_folder: Path, study: ResolvedStudy, run: Run) -> Told:
         told["warnings"].append(
             f"{run.folder(study_folder) / 'train.json'}: is not there: the run has not ended"
         )
+    if train.get("synthetic"):
+        told["warnings"].append(MADE_UP)
     if recorded := train.get("initial_sha256"):
-        path = Path(first["path"])
         told["made_from"].append(
-            source("initial weights", path, recorded, first.get("weights_sha256"))
+            weights("initial weights", initial_weights(study_folder, run), recorded)
         )
     told["environments"] = {"training": environments(train)} if train else {}
     if run.is_baseline:

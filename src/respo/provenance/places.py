@@ -19,12 +19,8 @@ PARQUET = {
     "metrics": {"update", "log_ratio_mean"},
     "data": {"id", "prompt"},
 }
-RUN_FILES = {
-    "train.json": "run",
-    "config.yaml": "run",
-    "metrics.parquet": "metrics",
-    "branches.parquet": "branches",
-}
+TABLES = {"metrics.parquet": "metrics", "branches.parquet": "branches"}
+RUN_FILES = {"train.json": "run", "config.yaml": "run", **TABLES}
 CELL_FILES = {
     "cell.json": "cell",
     "scores.parquet": "scores",

@@ -6,13 +6,15 @@ from typing import Any
 
 from respo.cli import UserError
 from respo.config import ResolvedStudy, load_resolved_study
-from respo.files import parquet_made_from
+from respo.files import code_revision, parquet_made_from
 from respo.provenance import inputs, of_product
+from respo.provenance.compare import Told, hash_of, source, weights
 from respo.provenance.of_cell import of_cell
-from respo.provenance.of_run import Told, of_run, read_train, source
-from respo.provenance.places import Place, locate
-from respo.provenance.targets import command, remake
-from respo.weight_files import policy_hash
+from respo.provenance.of_run import of_run, read_train
+from respo.provenance.places import TABLES, Place, locate
+from respo.provenance.shapes import mapping
+from respo.provenance.synthetic import MADE_UP, made_up_by
+from respo.provenance.targets import command, remake, target_of
 
 OF_RUN = ("run", "metrics", "branches", "checkpoint")
 OF_CELL = ("cell", "scores", "generations")
@@ -29,14 +31,18 @@ def read(path: Path, study_folder: Path | None = None) -> dict[str, Any]:
     Returns:
         `path`, `kind`, `warnings`, and as far as it applies: `study`, `run`, `update`, `name`;
         `settings` (see `settings.settings`); `made_from`, a list of inputs with hash and state
-        (unchanged, changed or missing); `training_set`, `benchmark_rows`, `initial` (see
-        `inputs`); `environments` by step; `differing`, the keys in which the environments of the
-        sources of a table differ, by step; `verifier`, `sampling`, `training` (starts, times),
-        `durations` in seconds by step, `sources`; `command`, which makes it anew.
+        (unchanged, changed, missing; see `compare`); `training_set`, `benchmark_rows`, `initial`
+        (see `inputs`); `environments` by step; `differing`, the keys in which the environments of
+        the sources of a table differ, by step; `verifier`, `sampling`, `training` (starts, times),
+        `durations` in seconds by step, `sources`; `command`, which makes it anew, or where
+        `synthetic` is true makes up the whole folder; `code_here`, the revision of this checkout.
 
     Raises:
         UserError: there is no such path, it is nothing whose origin is recorded, or it is damaged.
     """
+    if study_folder is not None and not (study_folder / "study.yaml").is_file():
+        wrong = "has no study.yaml" if study_folder.is_dir() else "no such folder"
+        raise UserError(f"{study_folder}: {wrong}; --study takes results/STUDY")
     place = locate(path)
     if place.kind == "product":
         found = of_product.elsewhere(path, study_folder)
@@ -63,6 +69,10 @@ def read(path: Path, study_folder: Path | None = None) -> dict[str, Any]:
     told |= _of(place, study)
     if place.study is not None and study is not None:
         told |= _commands(place, study)
+        if MADE_UP in told["warnings"]:
+            told |= {"command": made_up_by(place.study, study.name), "synthetic": True}
+    if told.get("environments"):
+        told["code_here"] = code_revision()
     return told
 
 
@@ -96,23 +106,28 @@ def _of_run(place: Place, study: ResolvedStudy) -> Told:
     assert place.study is not None
     assert place.run is not None
     told = of_run(place.study, study, place.run)
-    if place.kind in ("metrics", "branches"):
+    train = read_train(place.study, place.run)
+    if place.kind == "run":
+        for name, sha256 in mapping(train.get("outputs")).items():
+            if name in TABLES:
+                path = place.run.folder(place.study) / name
+                told["made_from"].append(source(Path(name).stem, path, sha256, hash_of(path)))
+    if place.kind in TABLES.values():
         recorded = parquet_made_from(place.path)
-        train = read_train(place.study, place.run)
         keys = ("config_sha256", "data_sha256", "initial_sha256")
         if train and any(recorded.get(key) != train.get(key) for key in keys):
             told["warnings"].append(
                 f"{place.path}: is not of the training that train.json beside it tells of"
             )
-        if recorded.get("synthetic"):
-            told["warnings"].append("its numbers are made up (synthetic)")
+        if recorded.get("synthetic") and MADE_UP not in told["warnings"]:
+            told["warnings"].append(MADE_UP)
+        known = mapping(train.get("outputs")).get(place.path.name)
+        told["made_from"].append(source("this file", place.path, known, hash_of(place.path)))
     if place.kind == "checkpoint":
-        train = read_train(place.study, place.run)
         folder = place.run.folder(place.study) / "checkpoints" / str(place.update)
-        known = train.get("checkpoints")
-        recorded_hash = known.get(str(place.update)) if isinstance(known, dict) else None
+        recorded_hash = mapping(train.get("checkpoints")).get(str(place.update))
         told["made_from"].append(
-            source("weights of this checkpoint", folder, recorded_hash, _weights(folder))
+            weights("weights of this checkpoint", folder, recorded_hash, any_size=True)
         )
     return told
 
@@ -122,27 +137,21 @@ def _of_initial(place: Place) -> Told:
     folder = place.study / "initial" / place.name
     told = inputs.initial(folder)
     recorded = told.get("weights_sha256")
-    weights = folder / "weights"
     return {
         "initial": told,
-        "made_from": [source("weights", weights, recorded, _weights(weights))] if recorded else [],
+        "made_from": [weights("weights", folder / "weights", recorded, any_size=True)]
+        if recorded
+        else [],
         "environments": {"initial weights": [told["environment"]]} if "environment" in told else {},
         "durations": {"initial weights": told.get("seconds")},
     }
-
-
-def _weights(folder: Path) -> str | None:
-    try:
-        return policy_hash(folder)
-    except UserError:
-        return None
 
 
 def _commands(place: Place, study: ResolvedStudy) -> Told:
     """Return the command that makes it anew, and one that only draws it again."""
     assert place.study is not None
     folder = shlex.quote(str(place.study))
-    target = _target(place)
+    target = target_of(place)
     if not target:
         after = command(place.study, study.name).after
         return {"command": f"snakemake{after}"}
@@ -159,26 +168,3 @@ def _commands(place: Place, study: ResolvedStudy) -> Told:
         case _:
             return told
     return told | {"redraw": f"python -m respo.reporting.{words}"}
-
-
-def _target(place: Place) -> str:
-    """Return the file below the study's folder that a rule makes, empty for a whole study."""
-    run = place.run.name if place.run else ""
-    match place.kind:
-        case "cell" | "scores" | "generations":
-            return f"{run}/eval/{place.update}/{place.name}/{place.path.name}"
-        case "run" | "metrics" | "branches" | "checkpoint":
-            return f"{run}/train.json"
-        case "initial":
-            return f"initial/{place.name}/initial.json"
-        case "data":
-            return f"data/{place.side}/{place.name}.parquet"
-        case "table":
-            return f"tables/{place.name}.html"
-        case "figure":
-            return f"figures/{place.name}.png"
-        case "page":
-            return "explore.html"
-        case "report":
-            return "report.html"
-    return ""

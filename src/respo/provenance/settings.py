@@ -11,6 +11,20 @@ from respo.config import ResolvedStudy, Run, load_run_config
 from respo.config.schema import RunConfig
 
 Entry = dict[str, Any]
+MAIN = (
+    "training.updates",
+    "training.mini_batch",
+    "training.rollouts_per_prompt",
+    "staleness",
+    "seed",
+    "training.optimizer.learning_rate",
+    "training.optimizer.warmup_updates",
+    "training.temperature",
+    "training.loss_aggregation",
+    "training.reward",
+    "model.max_prompt_tokens",
+    "model.max_response_tokens",
+)
 
 
 def settings(path: Path, study: ResolvedStudy, run: Run) -> dict[str, Any]:
@@ -22,8 +36,9 @@ def settings(path: Path, study: ResolvedStudy, run: Run) -> dict[str, Any]:
         run: one of its runs, or one that it no longer has.
 
     Returns:
-        `differs`: key, value and default where they are not the same; `chosen`: keys that have no
-        default, with their values; `beside_study`: settings of training that are not the study's,
+        `main`: by name the few settings by which runs are known; `differs`: key, value and default
+        where they are not the same; `chosen`: keys that have no default, with their values;
+        `beside_study`: settings of training that are not the study's,
         with the value of the study and the file that goes before it; `objective`: its name and
         parameters, those that differ from the formula's defaults, and the hash of the formula's
         code, then and now.
@@ -36,11 +51,13 @@ def settings(path: Path, study: ResolvedStudy, run: Run) -> dict[str, Any]:
     for key, value, default in _leaves(config):
         if key.startswith("objective"):
             continue
-        if default is ...:
-            chosen[key] = value
+        if default is ... or default is None:  # one of several keys that must be given
+            if value is not None or default is ...:
+                chosen[key] = value
         elif value != default:
             differs.append({"key": key, "value": value, "default": default})
     return {
+        "main": {key.rpartition(".")[2]: chosen[key] for key in MAIN if key in chosen},
         "differs": differs,
         "chosen": chosen,
         "beside_study": _beside_study(config, study, run),

@@ -4,6 +4,8 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
+from respo.provenance.places import Place
+
 
 class Command(NamedTuple):
     """What stands around a target.
@@ -52,3 +54,26 @@ def remake(study_folder: Path, study: str, target: str) -> str:
     before, after, where = command(study_folder, study)
     words = f"snakemake --force {before.removeprefix('snakemake ')}{shlex.quote(target)}{after}"
     return f"cd {shlex.quote(where)} && {words}" if where else words
+
+
+def target_of(place: Place) -> str:
+    """Return the file below the study's folder that a rule makes, empty for a whole study."""
+    run = place.run.name if place.run else ""
+    match place.kind:
+        case "cell" | "scores" | "generations":
+            return f"{run}/eval/{place.update}/{place.name}/{place.path.name}"
+        case "run" | "metrics" | "branches" | "checkpoint":
+            return f"{run}/train.json"
+        case "initial":
+            return f"initial/{place.name}/initial.json"
+        case "data":
+            return f"data/{place.side}/{place.name}.parquet"
+        case "table":
+            return f"tables/{place.name}.html"
+        case "figure":
+            return f"figures/{place.name}.png"
+        case "page":
+            return "explore.html"
+        case "report":
+            return "report.html"
+    return ""
