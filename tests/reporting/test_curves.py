@@ -88,13 +88,3 @@ def test_thin_lines_are_solid(folder):
     looks = Looks(folder(methods=["gspo"]).study, thin=True)
     line = looks.line(Group("small", 8, "gspo", ()), Setting("small", 8))
     assert (line["linestyle"], line["color"]) == ("-", style.FIXED["gspo"]["color"])
-
-
-def test_what_is_missing_is_named(folder):
-    assert curves.missing_note("runs", [], 3) == ""
-    note = curves.missing_note("runs", list("abcdef"), 8)
-    assert note == "\n6 of 8 runs missing: a, b, c, d and 2 more"
-    made = folder()
-    made.metrics([0.0] * 32, [0.0] * 32, "grpo")
-    note = curves.missing_runs(made.results, made.study.runs())
-    assert note == "\n1 of 2 runs missing: small/respo/N8/seed1"

@@ -12,8 +12,8 @@ from respo.reporting.dynamics import (
     KL,
     REFERENCE_KL,
     SCORE,
+    Point,
 )
-from respo.reporting.rows import Estimate
 
 ON_POLICY = {"extra_runs": [{"methods": ["grpo"], "staleness": [1]}]}
 
@@ -79,7 +79,7 @@ def test_runs_that_are_not_evaluated_have_no_points(folder):
 
 def test_points_have_bars(folder):
     axes = Figure().subplots()
-    dynamics.draw_points(axes, {1: Estimate(0.5, 0.1), 2: Estimate(0.6, 0.2)}, {"color": "red"})
+    dynamics.draw_points(axes, {1: Point(0.5, 0.1), 2: Point(0.6, 0.2)}, {"color": "red"})
     (bars,) = axes.containers
     ends = [path.vertices[:, 1].tolist() for path in bars.lines[2][0].get_paths()]
     assert ends == [pytest.approx([0.4, 0.6]), pytest.approx([0.4, 0.8])]
@@ -88,6 +88,42 @@ def test_points_have_bars(folder):
     assert bars.lines[2][0].get_zorder() > bars.lines[0].get_zorder()
     dynamics.draw_points(axes, {}, {"color": "red"})
     assert len(axes.containers) == 1
+
+
+def marks(axes):
+    """Texts of an axes with their place, which panels without a mark or an explanation lack."""
+    return [(text.get_text(), text.xy) for text in axes.texts]
+
+
+def test_points_of_some_seeds_are_marked(folder):
+    made = folder(seeds=[1, 2])
+    for seed in (1, 2):
+        for method, benchmarks in (("grpo", ["easy", "hard"]), ("respo", ["easy", "hard"][:seed])):
+            for benchmark in benchmarks:
+                made.cell(benchmark, [2, 2], method, seed=seed)
+    figure = drawn(made, (ACCURACY,))
+    # ReSPO, the second of two methods, lacks the hard benchmark of seed 1: the mean is of seed 2.
+    (mark,) = marks(figure.axes[0])
+    assert mark == ("†", (pytest.approx(32 + 5.12 / 4), 1.0))
+    note = " ".join(figure.get_supxlabel().split())
+    assert "1 of 8 cells missing: small/respo/N8/seed1/eval/32/hard/cell.json" in note
+    assert "† of some of the seeds alone: Small & dense, N = 8, ReSPO, update 32: 1 of 2" in note
+
+
+def test_an_empty_panel_says_why(folder):
+    unseen = {"methods": ["gspo"], "staleness": [16], "evaluate": False}
+    made = folder(baselines=["small"], extra_runs=[unseen])
+    for benchmark in ("easy", "hard"):
+        made.cell(benchmark, [1, 2], "baseline", 0, 0)
+    figure = drawn(made, (ACCURACY, SCORE))
+    texts = [[text.get_text() for text in axes.texts] for axes in figure.axes]
+    # Two methods on two benchmarks; the point that all start from is there, and explains nothing.
+    assert texts == [
+        ["4 of 6 cells missing"],
+        ["not evaluated"],
+        ["2 of 2 runs missing"],
+        ["1 of 1 runs missing"],
+    ]
 
 
 @pytest.mark.parametrize("updates", [[32], [8, 16, 32]])
@@ -119,7 +155,7 @@ def test_lines_panels_and_notes(folder):
     figure = drawn(made, (ACCURACY, SCORE, ENTROPY))
     assert len(figure.axes) == 6
     accuracy, _, score, _, entropy, _ = figure.axes
-    assert score.get_ylabel() == "training score"
+    assert score.get_ylabel() == "training accuracy"
     # The two methods, then the reference; bars of the points beside each other.
     assert [c.lines[0].get_ydata()[0] for c in accuracy.containers] == [0.75] * 3
     places = [c.lines[0].get_xdata()[0] for c in accuracy.containers]
@@ -133,8 +169,11 @@ def test_lines_panels_and_notes(folder):
     # A window of three updates.
     assert lines(entropy)[1].get_ydata()[:2] == pytest.approx([0.5, 1])
     note = " ".join(figure.get_supxlabel().split())
-    assert note.startswith("metrics: running mean over 3 updates; evaluation accuracy: mean of E")
+    assert note.startswith("metrics: running mean over 3 updates; training accuracy: (s + 1) / 2, ")
+    assert "responses, without a length penalty; evaluation accuracy: mean of Easy, Hard" in note
     assert "missing" not in note
+    assert "alone" not in note
+    assert not any(axes.texts for axes in figure.axes)
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend == ["GRPO", "ReSPO", "on-policy (N = 1)"]
 
@@ -175,6 +214,7 @@ def test_bands_and_missing_runs(folder):
     note = figure.get_supxlabel().replace("\n", " ")
     assert "band: ± 1 population standard deviation over seeds" in note
     assert "1 of 4 runs missing: small/respo/N8/seed2" in note
+    assert "lines of some of the seeds alone: Small & dense, N = 8, ReSPO: 1 of 2" in note
 
 
 @pytest.mark.parametrize(("updates", "joined"), [([32], False), ([8, 16, 32], True)])

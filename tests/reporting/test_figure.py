@@ -46,6 +46,26 @@ def test_remaking_gives_the_same_bytes(folder, monkeypatch, id_):
     assert "matplotlib" in record["environment"]
 
 
+def test_a_figure_that_is_incomplete_names_its_target(folder, monkeypatch):
+    made = folder(methods=["grpo"])
+    made.metrics(
+        [0.5] * 32, [-0.1] * 32, "grpo", ratio_mean_pos=[1.0] * 32, ratio_mean_neg=[1.0] * 32
+    )
+    written, save = [], style.save
+
+    def keep(drawn, *rest):
+        written.append(drawn.get_supxlabel())
+        return save(drawn, *rest)
+
+    monkeypatch.setattr(style, "save", keep)
+    draw(monkeypatch, "respo/fig3", made.path)
+    # It needs scores too. A long path is broken over lines.
+    target = f"incomplete: `snakemake {made.path}/figures/respo/fig3.png` makes all that is missing"
+    assert target.replace(" ", "") in "".join(written.pop().split())
+    draw(monkeypatch, "aspo/fig3", made.path)  # of the metrics alone
+    assert "incomplete" not in written.pop()
+
+
 def test_made_up_numbers_say_so(folder, monkeypatch):
     made = folder()
     path = made.metrics([0.5] * 32, [-0.1] * 32, "grpo")

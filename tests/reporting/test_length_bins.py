@@ -34,8 +34,9 @@ def test_bins_are_shared_by_methods_benchmarks_and_seeds(folder):
     # Problems p0 and p1 have residuals 1/2 and -1/2: 2 (1/4 + 1/4) / 2^2 = 1/4.
     assert easy.error_GQ[0, 0] == pytest.approx(0.5)
     assert np.isnan(easy.error_GQ[1, 9])
-    note = length_bins.missing_note(made.results, curves.groups(made.study.runs()))
-    assert note.startswith("\n5 of 8 files of scores missing: small/grpo/N8/seed1/eval/32/hard/sc")
+    note = length_bins.note(made.results, curves.groups(made.study.runs()))
+    assert "\n5 of 8 files of scores missing: small/grpo/N8/seed1/eval/32/hard/scores" in note
+    assert "on-policy" not in note
 
 
 def test_problems_of_two_benchmarks_are_not_one_cluster(folder):
@@ -88,3 +89,42 @@ def test_without_responses_the_axis_is_there(folder):
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "3", "5", "7", "cap"]
     assert not axes.lines
     assert list(looks.legend()) == ["GRPO", "ReSPO"]
+    assert [text.get_text() for text in axes.texts] == ["4 of 4 files of scores\nmissing"]
+
+
+@pytest.mark.parametrize(
+    ("evaluate", "benchmark", "why"),
+    [
+        (True, None, ["2 of 4 files of scores\nmissing"]),
+        (True, 0, ["no bin has 10\nresponses to two\nproblems"]),
+        (True, 1, ["2 of 2 files of scores\nmissing"]),
+        (False, None, ["not evaluated"]),
+    ],
+)
+def test_an_empty_panel_says_why(folder, evaluate, benchmark, why):
+    unseen = {"methods": ["grpo", "respo"], "staleness": [16], "evaluate": False}
+    made = folder(extra_runs=[unseen])
+    for method in ("grpo", "respo"):
+        made.scores("easy", [("p0", True, 3), ("p1", False, 5)], method)
+    axes, groups = Figure().subplots(), curves.groups(made.study.runs())
+    setting = Setting("small", 8 if evaluate else 16)
+    length_bins.fill(made.results, setting, groups, [(axes, benchmark)], Looks(made.study))
+    assert [text.get_text() for text in axes.texts] == why
+
+
+def test_a_panel_with_a_line_is_not_explained(folder):
+    made = folder(methods=["grpo"])
+    made.scores("easy", [(f"p{n % 2}", True, 3) for n in range(20)], "grpo")
+    axes, groups = Figure().subplots(), curves.groups(made.study.runs())
+    length_bins.fill(made.results, Setting("small", 8), groups, [(axes, None)], Looks(made.study))
+    assert not axes.texts
+
+
+def test_why_on_policy_runs_have_no_line(folder):
+    beside = folder(extra_runs=[{"methods": ["grpo"], "staleness": [1]}])
+    groups = curves.groups(beside.study.runs())
+    assert "on-policy runs (N = 1) have no line" in length_bins.note(beside.results, groups)
+    # Where they are alone, they have bins of their own.
+    alone = folder(staleness=[1])
+    groups = curves.groups(alone.study.runs())
+    assert "on-policy" not in length_bins.note(alone.results, groups)

@@ -4,7 +4,7 @@ Snakemake asks at every start, in its jobs too: nothing here may need matplotlib
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -207,28 +207,40 @@ def inputs(figure: str, study: ResolvedStudy, folder: Path) -> list[Path]:
     if figure in OF_OBJECTIVES:
         return []
     choice = CHOICES[figure]
-    runs = choice.runs(study)
-    is_evaluated = set(study.evaluated())
+    runs, benchmarks = choice.runs(study), choice.benchmarks(study)
     paths = []
     if METRICS in choice.reads:
         names = ("metrics.parquet", "config.yaml")
         paths += [run.folder(folder) / name for run in runs for name in names]
-    for run in [*runs, *baselines(study, runs)] if CELLS in choice.reads else runs:
-        if run not in is_evaluated:
-            continue
-        checkpoints = study.checkpoints(run)
-        for benchmark in choice.benchmarks(study):
-            cells = [run.cell(folder, update, benchmark) for update in checkpoints]
-            if CELLS in choice.reads:
-                paths += cells
-            if LAST_CELLS in choice.reads:
-                paths.append(cells[-1])
-            if SCORES in choice.reads:
-                paths.append(cells[-1].with_name("scores.parquet"))
+    if CELLS in choice.reads:
+        paths += cells(study, [*runs, *baselines(study, runs)], benchmarks, folder)
+    last = cells(study, runs, benchmarks, folder, last=True)
+    if LAST_CELLS in choice.reads:
+        paths += last
+    if SCORES in choice.reads:
+        paths += [path.with_name("scores.parquet") for path in last]
     return paths
 
 
-def baselines(study: ResolvedStudy, runs: list[Run]) -> list[Run]:
+def cells(
+    study: ResolvedStudy,
+    runs: Sequence[Run],
+    benchmarks: Sequence[str],
+    folder: Path,
+    last: bool = False,
+) -> list[Path]:
+    """Return the cells of those runs that are evaluated: of all their checkpoints, or the last."""
+    is_evaluated = set(study.evaluated())
+    return [
+        run.cell(folder, update, benchmark)
+        for run in runs
+        if run in is_evaluated
+        for benchmark in benchmarks
+        for update in study.checkpoints(run)[-1 if last else 0 :]
+    ]
+
+
+def baselines(study: ResolvedStudy, runs: Sequence[Run]) -> list[Run]:
     """Return the models of runs as they come, where the study evaluates them."""
     models = dict.fromkeys(run.model for run in runs)
     return [Run(model, BASELINE, 0, 0) for model in models if model in study.study.baselines]

@@ -11,12 +11,10 @@ from matplotlib.axes import Axes
 from respo.config import Run
 from respo.config.study import ResolvedStudy
 from respo.reporting import style
-from respo.reporting.results import Results
 from respo.statistics import mean_by_batch
 
 # A running mean spans this share of a run.
 WINDOW_SHARE = 1 / 16
-MISSING_NAMED = 4
 ON_POLICY = "on-policy (N = 1)"
 START = "as it comes"
 
@@ -197,18 +195,3 @@ def spread_note(runs: Iterable[Run]) -> str:
     """Say what a band is, where there are several seeds."""
     several = any(len(group.runs) > 1 for group in groups(runs))
     return "; band: ± 1 population standard deviation over seeds" if several else ""
-
-
-def missing_note(what: str, missing: Sequence[str], of: int) -> str:
-    """Name what is missing, on a line of its own; nothing if all is there."""
-    if not missing:
-        return ""
-    named = ", ".join(missing[:MISSING_NAMED])
-    more = f" and {len(missing) - MISSING_NAMED} more" if len(missing) > MISSING_NAMED else ""
-    return f"\n{len(missing)} of {of} {what} missing: {named}{more}"
-
-
-def missing_runs(results: Results, runs: Sequence[Run]) -> str:
-    """Name the runs without metrics."""
-    missing = [run.name for run in runs if not results.metrics_path(run).is_file()]
-    return missing_note("runs", missing, len(runs))

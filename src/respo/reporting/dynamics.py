@@ -9,22 +9,36 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, SymmetricalLogLocator
 
 from respo.config import Run
-from respo.reporting import choices, curves, style
+from respo.config.study import ResolvedStudy
+from respo.reporting import choices, curves, missing, penalties, style
 from respo.reporting.curves import Curve, Group, Looks, Setting
+from respo.reporting.layout import PARTIAL
 from respo.reporting.panels import MARGIN, over_updates, panels
 from respo.reporting.results import Results
-from respo.reporting.rows import Estimate
 from respo.reporting.sweep import sweep_note
 from respo.statistics import accuracy_of_score, cluster_bootstraps
 
-# For each benchmark the mean of each problem; empty where they are missing.
-Means = list[np.ndarray]
 # Points of several methods at one update lie beside each other, as far as this share of a run;
 # those that no line joins farther, so that none lies on another.
 SPREAD_OF_POINTS, SPREAD_OF_UNJOINED = 0.03, 0.16
 # Between fewer evaluated checkpoints there is no line.
 FEWEST_JOINED = 3
 _SHORT = FuncFormatter(lambda value, _: f"{value:g}".replace("-", "\N{MINUS SIGN}"))
+
+
+class Point(NamedTuple):
+    """A share in [0, 1] and its standard error; partial: of some of the seeds alone, and marked."""
+
+    value: float
+    error: float
+    partial: bool = False
+
+
+class Means(NamedTuple):
+    """For each benchmark the mean of each problem, empty without any; partial: of some seeds."""
+
+    of_benchmarks: list[np.ndarray]
+    partial: bool
 
 
 def _unchanged(values: np.ndarray) -> np.ndarray:
@@ -90,7 +104,7 @@ class Quantity(NamedTuple):
 
 
 ACCURACY = Quantity("evaluation\naccuracy", None)
-SCORE = Quantity("training score", "score", accuracy_of_score)
+SCORE = Quantity("training accuracy", "score", accuracy_of_score)
 LENGTH = Quantity("response\nlength (tokens)", "response_length")
 KL = Quantity("approximate KL\n(nat per token)", "approx_kl", by_batch=True, finish=from_zero)
 REFERENCE_KL = Quantity("KL to initial weights\n(nat per token)", "reference_kl", finish=from_zero)
@@ -120,8 +134,8 @@ def draw(
         benchmarks: of the evaluated accuracy; all of the study if left out.
     """
     looks = Looks(results.study, thin=not smooth)
-    labels = [quantity.label for quantity in quantities]
-    figure, found = panels(results.study, curves.settings(runs), labels)
+    heads = [quantity.label for quantity in quantities]
+    figure, found = panels(results.study, curves.settings(runs), heads)
     fill(results, runs, quantities, found, looks, smooth, benchmarks)
     style.legend(figure, looks.legend())
     style.note(figure, note(results, runs, quantities, smooth, benchmarks))
@@ -154,16 +168,49 @@ def fill(
                 of_shown = {group: accuracy[group] for group in shown}
                 joined = not _few_evaluations(results)
                 _draw_accuracy(axes, of_shown, lines, looks, joined, spread * updates)
+                if not any(at for points in of_shown.values() for at in points):
+                    tell_cells(results, axes, shown, benchmarks)
                 continue
             for group, line in lines.items():
                 curves.draw_curve(axes, metrics[group][quantity.column], line)
+            if not any(metrics[group][quantity.column] for group in shown):
+                paths = [results.metrics_path(run) for group in shown for run in group.runs]
+                missing.tell(axes, "runs", paths)
     for position, quantity in enumerate(quantities):
         quantity.finish([of_setting[position] for of_setting in found.values()])
+        if quantity is SCORE:
+            _name_scores(results.study, runs, {s: axes[position] for s, axes in found.items()})
+
+
+def tell_cells(
+    results: Results,
+    axes: Axes,
+    shown: Sequence[Group],
+    benchmarks: Sequence[str] | None = None,
+    last: bool = False,
+) -> None:
+    """Say in a panel without points how many cells are missing: as `missing.cells` counts them."""
+    study, runs = results.study, [run for group in shown for run in group.runs]
+    start = [] if last else choices.baselines(study, runs)
+    names = benchmarks or list(study.benchmarks)
+    trained = choices.cells(study, runs, names, results.folder, last)
+    of_start = choices.cells(study, start, names, results.folder) if trained else []
+    missing.tell(axes, "cells", [*trained, *of_start])
+
+
+def _name_scores(study: ResolvedStudy, runs: Sequence[Run], found: Mapping[Setting, Axes]) -> None:
+    """Say at the axes of which models the score has a length penalty, where that changes."""
+    before = ""
+    for setting, axes in found.items():
+        label = penalties.label(study, runs, setting.model, SCORE.label)
+        if axes.get_ylabel() or label != before:
+            axes.set_ylabel(label)
+        before = label
 
 
 def _draw_accuracy(
     axes: Axes,
-    accuracy: Mapping[Group, Mapping[float, Estimate]],
+    accuracy: Mapping[Group, Mapping[float, Point]],
     lines: Mapping[Group, dict[str, Any]],
     looks: Looks,
     joined: bool,
@@ -207,7 +254,7 @@ def _metrics(
 
 def evaluations(
     results: Results, groups: Sequence[Group], benchmarks: Sequence[str] | None = None
-) -> dict[Group, dict[float, Estimate]]:
+) -> dict[Group, dict[float, Point]]:
     """Return the evaluated accuracy of groups by update: the mean over seeds and benchmarks.
 
     It begins at update 0 where the study evaluates the model as it comes.
@@ -227,12 +274,14 @@ def evaluations(
 
 def problem_means(
     results: Results,
-    runs: Iterable[Run],
+    runs: Sequence[Run],
     update: int | None = None,
     benchmarks: Sequence[str] | None = None,
     k: int = 1,
 ) -> Means:
     """Return pass@k of each problem by benchmark: the mean over the runs that have all of them.
+
+    It is partial where some of the runs that are evaluated do not.
 
     Args:
         results: the study's folder.
@@ -241,48 +290,54 @@ def problem_means(
         benchmarks: all of the study if left out.
         k: number of tries.
     """
-    evaluated = set(results.study.evaluated())
+    names = benchmarks or list(results.study.benchmarks)
+    planned = missing.evaluated(results.study, runs)
     seeds = []
-    for run in (run for run in runs if run in evaluated):
-        names = benchmarks or results.study.benchmarks
+    for run in missing.complete(results, planned, names, update):
         cells = [results.cell(run, benchmark, update) for benchmark in names]
-        there = [cell.solved(k) for cell in cells if cell is not None]
-        if len(there) == len(cells):
-            seeds.append([np.array([of[id_] for id_ in sorted(of)]) for of in there])
-    return [np.mean(seed, axis=0) for seed in zip(*seeds, strict=True)]
+        solved = [cell.solved(k) for cell in cells if cell is not None]
+        seeds.append([np.array([of[id_] for id_ in sorted(of)]) for of in solved])
+    means = [np.mean(seed, axis=0) for seed in zip(*seeds, strict=True)]
+    return Means(means, partial=len(seeds) < len(planned))
 
 
 def estimates(
     groups: Iterable[Group], means: Mapping[tuple[Group, float], Means]
-) -> dict[Group, dict[float, Estimate]]:
+) -> dict[Group, dict[float, Point]]:
     """Return the macro averages with their errors, of the cluster bootstrap over problems.
 
     Args:
         groups: all have a place in what is returned.
         means: of problems, by group and position on the axis; empty where they are missing.
     """
-    there = {key: mean for key, mean in means.items() if mean}
-    bootstraps = cluster_bootstraps(list(there.values())) if there else []
-    found: dict[Group, dict[float, Estimate]] = {group: {} for group in groups}
-    for (group, x), each in zip(there, bootstraps, strict=True):
-        found[group][x] = Estimate(each.macro, each.macro_standard_error)
+    there = {key: mean for key, mean in means.items() if mean.of_benchmarks}
+    bootstraps = cluster_bootstraps([m.of_benchmarks for m in there.values()]) if there else []
+    found: dict[Group, dict[float, Point]] = {group: {} for group in groups}
+    for ((group, x), mean), each in zip(there.items(), bootstraps, strict=True):
+        found[group][x] = Point(each.macro, each.macro_standard_error, mean.partial)
     return found
 
 
 def draw_points(
-    axes: Axes, points: Mapping[float, Estimate], line: dict[str, Any], joined: bool = True
+    axes: Axes, points: Mapping[float, Point], line: dict[str, Any], joined: bool = True
 ) -> None:
     """Draw points, by their place on the axis, with bars of one standard error.
 
     Points are hollow, and bars lie above them: those that are shorter than a point are seen in it.
-    Points that are not joined are larger, since no line leads to them.
+    Points that are not joined are larger, since no line leads to them. Partial ones are marked.
     """
     if points:
-        value, error = zip(*points.values(), strict=True)
+        value, error, _ = zip(*points.values(), strict=True)
         bars: dict[str, Any] = {"marker": "o", "markersize": 4, "capsize": 2.5, "linewidth": 1.0}
         bars |= {"markerfacecolor": "white", "markeredgewidth": 0.9, "barsabove": True}
         alone = {} if joined else {"linestyle": "none", "markersize": 5.5}
         axes.errorbar(list(points), value, error, **(bars | line | {"linewidth": 1.0} | alone))
+    for at, point in points.items():
+        if point.partial:
+            # Beside the point: above it, the mark would look like a part of the bar.
+            beside: dict[str, Any] = {"xytext": (3, 0), "textcoords": "offset points"}
+            place = (at, point.value)
+            axes.annotate(PARTIAL, place, color=line["color"], fontsize=8, **beside)
 
 
 def _few_evaluations(results: Results) -> bool:
@@ -302,6 +357,8 @@ def note(
     text = f"metrics: running mean over {updates} updates" if smooth else "not smoothed"
     if batches := [quantity.name for quantity in quantities if quantity.by_batch]:
         text += f", {' and '.join(batches)} over whole rollout batches"
+    if SCORE in quantities:
+        text += f"; {penalties.note(results.study, runs)}"
     text += curves.spread_note(runs)
     if ACCURACY in quantities:
         text += (
@@ -311,7 +368,11 @@ def note(
         if _few_evaluations(results):
             text += f", not joined: fewer than {FEWEST_JOINED} checkpoints were evaluated"
     text += sweep_note(results.study, {run.method for run in runs})
-    return text + curves.missing_runs(results, runs)
+    text += missing.runs(results, runs)
+    if ACCURACY in quantities:
+        shown = [*runs, *choices.baselines(results.study, runs)]
+        text += missing.cells(results, shown, benchmarks or list(results.study.benchmarks))
+    return text
 
 
 def named(results: Results, benchmarks: Sequence[str] | None = None) -> str:

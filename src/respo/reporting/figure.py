@@ -20,7 +20,7 @@ from respo.reporting.results import Results
 @command
 def main() -> None:
     """Parse the command line and write the figure."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m respo.reporting.figure", description=__doc__)
     parser.add_argument("id", choices=registry.ids(figures), help="the figure")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--study", type=Path, help="folder results/STUDY")
@@ -51,6 +51,10 @@ def _draw_study(id_: str, folder: Path) -> None:
 
     with style.applied():
         figure = registry.module(figures, id_).draw(results)
+        files = choices.inputs(id_, results.study, results.folder)
+        if not all(file.is_file() for file in files):
+            target = results.folder / "figures" / f"{id_}.png"
+            style.note(figure, f"incomplete: `snakemake {target}` makes all that is missing")
         if results.synthetic:
             style.mark_synthetic(figure, notes.SYNTHETIC)
         made = style.save(figure, results.folder / "figures" / id_, results.digest())

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from respo.reporting import curves
+from respo.reporting import curves, missing
 from respo.reporting.curves import Group, Looks, Setting
 from respo.reporting.results import Results
 from respo.statistics import BinAccuracy, accuracy_by_bin, error_by_bin, length_bin, length_bounds
@@ -21,6 +21,10 @@ NOTE = (
     "bins 1 to 9: the responses of a model and N, all methods and benchmarks together, by "
     "increasing length, in parts as equal as can be where equal lengths stay together, so that "
     "some may be empty; cap: those cut at the length limit"
+)
+LEFT_OUT = (
+    "on-policy runs (N = 1) have no line over length bins: bins are those of one N, and the "
+    "responses of another N would be in others"
 )
 BAND = (
     "band (bar of a point alone) of the accuracy by length: ± 1 standard error over problems, "
@@ -139,18 +143,27 @@ def fill(
         axes.set_xticks([*TICKS, BINS], [*map(str, TICKS), "cap"])
         if responses is not None:
             draw(axes, responses.binned(benchmark), lines)
+        if not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):
+            _tell(results, axes, own, benchmark)
 
 
-def missing_note(results: Results, groups: Iterable[Group]) -> str:
-    """Name the files of scores that are missing, of the runs that are evaluated."""
-    study = results.study
-    evaluated = set(study.evaluated())
-    paths = [
-        results.responses_path(run, benchmark)
-        for group in groups
-        for run in group.runs
-        if run in evaluated
-        for benchmark in study.benchmarks
-    ]
-    missing = [p.relative_to(results.folder).as_posix() for p in paths if not p.is_file()]
-    return curves.missing_note("files of scores", missing, len(paths))
+def _tell(results: Results, axes: Axes, own: Sequence[Group], benchmark: int | None) -> None:
+    """Say in a panel without a line what is missing: files, or enough responses."""
+    runs = [run for group in own for run in group.runs]
+    names = list(results.study.benchmarks)
+    chosen = names if benchmark is None else [names[benchmark]]
+    paths = missing.score_files(results, runs, chosen)
+    if paths and all(path.is_file() for path in paths):
+        missing.say(axes, f"no bin has {FEWEST} responses to two problems")
+    else:
+        missing.tell(axes, "files of scores", paths)
+
+
+def note(results: Results, groups: Sequence[Group]) -> str:
+    """Say what bins and bands are, which runs are left out, and which files are missing."""
+    runs = [run for group in groups for run in group.runs]
+    settings = curves.settings(runs)
+    off_policy = [setting.model for setting in settings if setting.staleness > 1]
+    beside = any(group.staleness == 1 and group.model in off_policy for group in groups)
+    left_out = f"; {LEFT_OUT}" if beside else ""
+    return f"{NOTE}{left_out}; {BAND}{missing.scores(results, runs)}"

@@ -5,6 +5,7 @@ code that trains, so the page cannot contradict them; a test fails when it is ou
 picture carries a hash of the data that it shows, in the page and in the file.
 """
 
+import argparse
 import inspect
 import json
 import re
@@ -271,6 +272,9 @@ def _deviations(section: Section) -> Iterator[str]:
 @command
 def main() -> None:
     """Write the page and its pictures, and remove pictures of objectives that are gone."""
+    argparse.ArgumentParser(
+        prog="python -m respo.reporting.objectives", description=__doc__
+    ).parse_args()
     all_sections = sections()
     with style.applied():
         for section in all_sections:

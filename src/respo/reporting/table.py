@@ -24,7 +24,7 @@ SUFFIXES = ("csv", "md", "html", "tex")
 @command
 def main() -> None:
     """Parse the command line and write the table in every format."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m respo.reporting.table", description=__doc__)
     parser.add_argument("id", choices=registry.ids(tables), help="the table")
     parser.add_argument("--study", type=Path, required=True, help="folder results/STUDY")
     parser.add_argument("--reference", type=Path, help="config/reference: the papers' numbers")

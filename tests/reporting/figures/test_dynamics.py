@@ -7,7 +7,7 @@ from respo.reporting import choices, figures, registry, style
 from respo.reporting.figures.maspo_fig3 import powers_of_two
 
 TRAJECTORY = ["evaluation", "response", "approximate KL", "entropy"]
-SWEEP = ["training score", "entropy", "response"]
+SWEEP = ["training accuracy", "entropy", "response"]
 
 
 def drawn(made, id_):
@@ -57,6 +57,18 @@ def test_pass_at_k(folder):
     assert (powers_of_two(1), powers_of_two(6), powers_of_two(8)) == (
         [1], [1, 2, 4, 6], [1, 2, 4, 8],
     )  # fmt: skip
+
+
+def test_pass_at_k_of_some_seeds(folder):
+    made = folder(methods=["grpo", "respo"], seeds=[1, 2], staleness=[8, 16])
+    for benchmark in ("easy", "hard"):
+        made.cell(benchmark, [1, 2], "grpo")
+    figure = drawn(made, "maspo/fig3")
+    assert [text.get_text() for text in figure.axes[0].texts] == ["†", "†"]
+    assert [text.get_text() for text in figure.axes[1].texts] == ["8 of 8 cells missing"]
+    note = " ".join(figure.get_supxlabel().split())
+    assert "14 of 16 cells missing: small/grpo/N8/seed2/eval/32/easy/cell.json, " in note
+    assert "† of some of the seeds alone: Small & dense, N = 8, GRPO, update 32: 1 of 2" in note
 
 
 def test_only_the_benchmarks_with_the_most_samples(folder):

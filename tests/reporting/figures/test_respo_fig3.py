@@ -25,7 +25,7 @@ def test_panels_lines_and_labels(folder):
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == ["Small & dense, N = 8", "Small & dense, N = 16", "", "", "", ""]
     labels = [axes.get_ylabel() for axes in figure.axes[::2]]
-    assert labels == ["training score", "mean log W", "evaluation\naccuracy"]
+    assert labels == ["training accuracy", "mean log W", "evaluation\naccuracy"]
     for axes in figure.axes[:2]:
         assert [line.get_color() for line in curves(axes)] == [
             style.FIXED["grpo"]["color"],
@@ -42,6 +42,15 @@ def test_panels_lines_and_labels(folder):
     assert "9 of 10 files of scores missing" in note
 
 
+def test_the_name_of_the_score_is_that_of_the_model(paper):
+    figure = drawn(paper("respo"))
+    labels = [axes.get_ylabel() for axes in figure.axes if "training" in axes.get_ylabel()]
+    assert labels == ["training accuracy", "penalized\ntraining accuracy"]
+    assert "s includes the length penalty, for Qwen3-30B-A3B" in " ".join(
+        figure.get_supxlabel().split()
+    )
+
+
 def test_on_policy_alone_has_panels_of_its_own(folder):
     made = folder(staleness=[1])
     made.metrics([0.0] * 32, [0.0] * 32, "respo", staleness=1)
@@ -54,7 +63,7 @@ def test_on_policy_alone_has_panels_of_its_own(folder):
 def test_two_models_have_three_rows_each(folder):
     figure = drawn(folder(models=["small", "moe"], staleness=[8, 16]))
     labels = [axes.get_ylabel() for axes in figure.axes[::2]]
-    assert labels == ["training score", "mean log W", "evaluation\naccuracy"] * 2
+    assert labels == ["training accuracy", "mean log W", "evaluation\naccuracy"] * 2
 
 
 def test_shorter_runs_are_left_out(folder):

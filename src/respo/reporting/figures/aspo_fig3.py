@@ -4,7 +4,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from respo.reporting import choices, curves, style
+from respo.reporting import choices, curves, missing, style
 from respo.reporting.dynamics import from_zero
 from respo.reporting.results import Results
 
@@ -49,6 +49,6 @@ def draw(results: Results) -> Figure:
         "responses of one sign; shown are means of rollout batches, as a running mean over as many "
         f"of them as make about {width} updates, one at least"
     )
-    text += curves.spread_note(runs) + curves.missing_runs(results, runs)
+    text += curves.spread_note(runs) + missing.runs(results, runs)
     style.note(figure, text)
     return figure

@@ -7,7 +7,7 @@ benchmarks with the most samples where a study lacks these.
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from respo.reporting import choices, curves, dynamics, style
+from respo.reporting import choices, curves, dynamics, missing, style
 from respo.reporting.curves import Looks, Setting
 from respo.reporting.panels import panels
 from respo.reporting.results import Results
@@ -28,12 +28,14 @@ def draw(results: Results) -> Figure:
     below = {setting: axes[1:] for setting, axes in found.items()}
     dynamics.fill(results, runs, QUANTITIES, below, looks)
     style.legend(figure, looks.legend())
-    names = dynamics.named(results, choices.most_sampled(study))
+    benchmarks = choices.most_sampled(study)
+    names = dynamics.named(results, benchmarks)
     text = (
         f"pass@k: mean of {names}, bars ± 1 standard error over problems, points of one k beside "
         "each other in the order of the legend; "
     )
-    style.note(figure, text + dynamics.note(results, runs, QUANTITIES))
+    text += dynamics.note(results, runs, QUANTITIES)
+    style.note(figure, text + missing.cells(results, runs, benchmarks, last=True))
     return figure
 
 
@@ -57,6 +59,8 @@ def _fill_pass_at_k(results: Results, found: dict[Setting, Axes], looks: Looks) 
             shift = 1 + SPREAD_OF_POINTS * ((position + 0.5) / len(shown) - 0.5)
             of_group = {k * shift: estimate for k, estimate in points[group].items()}
             dynamics.draw_points(axes, of_group, looks.line(group, setting))
+        if not any(points[group] for group in shown):
+            dynamics.tell_cells(results, axes, shown, benchmarks, last=True)
 
 
 def powers_of_two(largest: int) -> list[int]:

@@ -26,6 +26,5 @@ def draw(results: Results) -> Figure:
         length_bins.fill(results, setting, groups, [(axes[-1], None)], looks)
     style.legend(figure, looks.legend())
     text = dynamics.note(results, runs, QUANTITIES)
-    text += f"\n{length_bins.NOTE}; {length_bins.BAND}"
-    style.note(figure, text + length_bins.missing_note(results, groups))
+    style.note(figure, f"{text}\n{length_bins.note(results, groups)}")
     return figure

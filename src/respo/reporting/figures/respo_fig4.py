@@ -32,6 +32,5 @@ def draw(results: Results) -> Figure:
             axes.label_outer()
     panels[0, 0].set_ylim(-0.04, 1.04)
     style.legend(figure, looks.legend())
-    text = f"{length_bins.NOTE}; {length_bins.BAND}"
-    style.note(figure, text + length_bins.missing_note(results, groups))
+    style.note(figure, length_bins.note(results, groups))
     return figure
