@@ -85,9 +85,9 @@ def test_draws_depend_on_seed_position_and_size_only() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    """Chunks of at most 2**16 indices, which together are the draws of a single call."""
+    """Chunks of at most 2**15 indices, which together are the draws of a single call."""
     chunks = list(_draws(seed=0, position=0, problems=674, replicates=1200))
-    assert {chunk.shape for chunk in chunks[:-1]} == {(97, 674)}
+    assert {chunk.shape for chunk in chunks[:-1]} == {(48, 674)}
     drawn = np.concatenate(chunks)
     at_once = np.random.default_rng([0, 0, 674]).integers(674, size=(1200, 674))
     np.testing.assert_array_equal(drawn, at_once)
