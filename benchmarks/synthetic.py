@@ -43,7 +43,9 @@ GROWTH = {"grpo": 0.3, "gspo": 0.25, "vespo": 0.5, "respo": 0.9, "": 0.4}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.synthetic", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--study", default="respo", help="a file of config/studies")
     parser.add_argument("--out", type=Path, required=True, help="folder; STUDY is made in it")
     parser.add_argument("--seed", type=int, default=0)

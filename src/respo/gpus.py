@@ -30,7 +30,9 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 def main() -> None:
     """Parse the command line, take the GPUs and become the command."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m respo.gpus",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("number", type=int, choices=range(1025), metavar="N", help="how many GPUs")
     parser.add_argument("command", nargs="+", help="what runs, after --")

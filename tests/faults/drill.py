@@ -107,7 +107,7 @@ class Study:
 
 def main() -> None:
     """Parse the command line, kill and compare."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python tests/faults/drill.py", description=__doc__)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--study", required=True)
     parser.add_argument("--unbroken", type=Path, required=True, help="results to compare with")

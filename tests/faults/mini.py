@@ -3,8 +3,8 @@
 `python tests/faults/mini.py FOLDER` makes the checkout; snakemake --config study=mini runs it.
 """
 
+import argparse
 import shutil
-import sys
 from pathlib import Path
 
 import yaml
@@ -56,4 +56,6 @@ def make_checkout(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    make_checkout(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(prog="python tests/faults/mini.py", description=__doc__)
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the checkout is made")
+    make_checkout(parser.parse_args().folder)

@@ -4,6 +4,7 @@ Both come from `respo.config.schema`, so they cannot contradict what is accepted
 they are out of step.
 """
 
+import argparse
 import json
 import re
 from pathlib import Path
@@ -113,6 +114,9 @@ def _code(value: Any) -> str:
 @command
 def main() -> None:
     """Write all schemas and the tables."""
+    argparse.ArgumentParser(
+        prog="python -m respo.config.document", description=__doc__
+    ).parse_args()
     for kind in KINDS:
         write_text(CONFIG / "schema" / f"{kind}.json", json_schema(kind))
     path = CONFIG / "README.md"

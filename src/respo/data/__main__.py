@@ -94,7 +94,7 @@ def _files(config: Files) -> tuple[list[Path], dict[str, Any]]:
 @command
 def main() -> None:
     """Parse the command line and write the rows."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m respo.data", description=__doc__)
     parser.add_argument("--config", type=Path, required=True, help="resolved data configuration")
     parser.add_argument("--out", type=Path, required=True, help="Parquet file to write")
     parser.add_argument(

@@ -34,7 +34,7 @@ from respo.training.starts import now
 def main() -> None:
     """Parse the command line and train."""
     interrupt = Interrupt()
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m respo.training.local", description=__doc__)
     parser.add_argument("--config", type=Path, required=True, help="config.yaml in the run folder")
     parser.add_argument("--initial", type=Path, required=True, help="folder of initial weights")
     parser.add_argument("--data", type=Path, required=True, help="training set (Parquet)")

@@ -50,7 +50,9 @@ Pair = tuple[list[int], list[int]]
 @command
 def main() -> None:
     """Parse the command line and make the weights."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m respo.training.local.warm_start", description=__doc__
+    )
     parser.add_argument("--config", type=Path, required=True, help="config.yaml of the weights")
     parser.add_argument("--data", type=Path, required=True, help="training set (Parquet)")
     parser.add_argument("--out", type=Path, required=True, help="folder for initial.json, weights/")

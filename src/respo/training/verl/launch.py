@@ -78,7 +78,9 @@ class Limits:
 def main() -> None:
     """Parse the command line and train."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m respo.training.verl.launch",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--run", type=Path, required=True, help="run folder, with config.yaml")
     parser.add_argument("--nodes", type=int, default=1, help="nodes of the Slurm job (default 1)")
