@@ -1,7 +1,8 @@
 """`python -m benchmarks [NAME ...]`: measure, and write docs/benchmarks.md.
 
 Each benchmark is a process of its own on one thread. With names only their sections of the page
-are written anew. `./run bench [NAME ...]` installs what is compared with before that.
+are written anew. `./run bench [NAME ...]` installs what is compared with before that. `--quick` is
+no measurement and leaves the page alone: its tables are printed.
 """
 
 import argparse
@@ -20,6 +21,8 @@ from benchmarks.machine import machine, versions
 from benchmarks.race import Row, table
 
 ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "benchmarks.md"
+QUICK = "Quick: small sizes and few rounds, to see that it runs. These are no figures to quote."
 # In the order of the page.
 TITLES = {
     "objectives": "Objectives against verl",
@@ -52,8 +55,13 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(TITLES)}")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks.md")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="the page (default: docs/benchmarks.md; with --quick the terminal)",
+    )
     options = parser.parse_args()
+    out = options.out or (None if options.quick else PAGE)
     if unknown := [name for name in options.names if name not in TITLES]:
         parser.error(f"no such benchmark: {', '.join(unknown)}; there are: {', '.join(TITLES)}")
     failed = []
@@ -62,8 +70,12 @@ def main() -> None:
         rows = measure(name, options.quick)
         if rows is None:
             failed.append(name)
+            continue
+        text = "\n".join(section(name, rows, options.quick))
+        if out:
+            write(out, name, text)
         else:
-            write(options.out, name, "\n".join(section(name, rows)))
+            print(text, end="\n\n", flush=True)
     if failed:
         sys.exit(f"error: not measured, and left as before: {', '.join(failed)}")
 
@@ -79,20 +91,34 @@ def measure(name: str, quick: bool) -> list[Row] | None:
         return [Row(**row) for row in json.loads(out.read_text())] if out.exists() else None
 
 
-def section(name: str, rows: list[Row]) -> Iterator[str]:
+def section(name: str, rows: list[Row], quick: bool = False) -> Iterator[str]:
     """Yield the lines of a section: what is measured, on what, and the table."""
     yield f"## {TITLES[name]}\n"
-    yield (ast.get_docstring(ast.parse((ROOT / f"benchmarks/{name}.py").read_text())) or "") + "\n"
-    revision = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.strip()
+    # The description of a benchmark names the sizes of the whole of it.
+    yield (QUICK if quick else description(name)) + "\n"
     today = datetime.datetime.now(datetime.UTC).date()
     load = os.getloadavg()[2]
     yield (
-        f"Measured {today} at revision {revision or 'unknown'}: {machine()}, load {load:.0f}; "
+        f"Measured {today} at revision {revision(ROOT)}: {machine()}, load {load:.0f}; "
         f"{versions()}.\n"
     )
     yield from table(rows)
+
+
+def description(name: str) -> str:
+    """Return the docstring of a benchmark."""
+    return ast.get_docstring(ast.parse((ROOT / f"benchmarks/{name}.py").read_text())) or ""
+
+
+def revision(folder: Path) -> str:
+    """Name the commit that is measured, `-dirty` if files have changed since; the page may have."""
+    commit = git(folder, "describe", "--always").stdout.strip()
+    changed = git(folder, "diff", "--quiet", "HEAD", "--", ".", ":!docs/benchmarks.md").returncode
+    return f"{commit}-dirty" if commit and changed else commit or "unknown"
+
+
+def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True)
 
 
 def write(path: Path, name: str, text: str) -> None:

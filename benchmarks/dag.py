@@ -61,8 +61,9 @@ def rows(quick: bool) -> Iterator[Row]:
             taken = [of[number][0] for of in found]
             yield compare(f"{study}, {count:,} jobs", "s", taken)
         sums = [Taken(sum(t.cpu for t, _ in of), sum(t.wall for t, _ in of)) for of in found]
-        yield compare("all of them", "s", sums)
-        yield Row("the largest: memory", "MB", [max(mb for _, mb in of) for of in found])
+        if len(studies) > 1:
+            yield compare(f"these {len(studies)} studies", "s", sums)
+        yield Row("the largest of them: memory", "MB", [max(mb for _, mb in of) for of in found])
         for seeds in (1,) if quick else SEEDS:
             grid(folder, seeds, quick)
             resolved = load_study(folder / "config", "grid")

@@ -106,12 +106,16 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
             _number(statistics.median(row.ours)),
             row.peer or "-",
             _number(statistics.median(row.theirs)) if row.theirs else "-",
-            f"**{statistics.median(ratios):.2f}** ({min(ratios):.2f} to {max(ratios):.2f})"
-            if ratios
-            else "-",
+            _ratio(ratios) if ratios else "-",
             f"{statistics.median(wall):.2f}" if wall else "-",
         ]
         yield "| " + " | ".join(cells) + " |"
+
+
+def _ratio(ratios: list[float]) -> str:
+    low, high = min(ratios), max(ratios)
+    rounds = f"{low:.2f} to {high:.2f}" if len(ratios) > 1 else "one round"
+    return f"**{statistics.median(ratios):.2f}** ({rounds})"
 
 
 def _number(value: float) -> str:
@@ -120,7 +124,10 @@ def _number(value: float) -> str:
 
 def main(rows: Callable[[bool], Iterable[Row]], summary: str) -> None:
     """The command line of one benchmark: `python -m benchmarks.NAME`."""
-    parser = argparse.ArgumentParser(description=summary.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{Path(sys.argv[0]).stem}",
+        description=summary.split("\n\n")[0],
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     options = parser.parse_args()

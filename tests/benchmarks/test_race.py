@@ -48,9 +48,11 @@ def test_a_ratio_above_one_says_that_ours_is_ahead(race, unit, ours, theirs):
 def test_a_table_shows_medians_and_the_range_of_the_ratio(race):
     row = race.Row("x", "ms", [1.0, 2.0, 4.0], "peer", [2.0, 2.0, 2.0])
     alone = race.Row("y", "MB", [1234.0])
-    lines = list(race.table([row, alone]))
+    once = race.Row("z", "s", [1.0], "peer", [2.0])
+    lines = list(race.table([row, alone, once]))
     assert lines[2] == "| x | ms | 2 | peer | 2 | **1.00** (0.50 to 2.00) | - |"
     assert lines[3] == "| y | MB | 1,234 | - | - | - | - |"
+    assert lines[4] == "| z | s | 1 | peer | 2 | **2.00** (one round) | - |"
 
 
 def test_a_missing_peer_is_named_with_the_remedy(race, monkeypatch):
