@@ -116,7 +116,11 @@ if workflow.is_main_process:
         if not workflow.output_settings.dryrun:
             check_writable(Path(STUDY))
         for path in renew_outdated(CONFIG_TEXTS) if alive.alone else []:
-            print(f"{path}: has changed; what depends on it is made anew")
+            print(
+                f"{path}: has changed, and is written anew"
+                f"{', as a start does' if workflow.output_settings.dryrun else ''}; what depends on it "
+                "is made anew"
+            )
         if alive.alone and (settled := settle_times(Path(STUDY))):
             print(
                 f"{STUDY}: {len(settled)} files are older than what they are made from, as in a copy; "
