@@ -31,6 +31,11 @@ def printable(text: str) -> str:
     )
 
 
+def say(text: str) -> None:
+    """Print what others may have written: names of files, and what stands in them."""
+    print(printable(text))
+
+
 def command(main: Callable[[], None]) -> Callable[[], None]:
     """Turn expected errors of ``main`` into one line on standard error and an exit code.
 

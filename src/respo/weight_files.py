@@ -27,7 +27,7 @@ def weight_files(folder: Path) -> list[Path]:
             names = sorted(set(index["weight_map"].values()))
         except (KeyError, TypeError, AttributeError):
             names = []
-        if not names:
+        if not names or not all(isinstance(name, str) for name in names):
             raise UserError(f"{folder / INDEX}: weight_map is missing or names no files")
         if odd := [name for name in names if Path(name).name != name]:
             raise UserError(f"{folder / INDEX}: weight_map: {odd[0]!r} is not a file beside it")

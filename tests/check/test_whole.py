@@ -1,6 +1,7 @@
 """Each kind of damage in a copy of a finished study."""
 
 import json
+import os
 import random
 import shutil
 from pathlib import Path
@@ -299,9 +300,136 @@ def test_a_folder_that_is_none(tmp_path):
         Folder(tmp_path)
     (tmp_path / "study.yaml").touch()
     (tmp_path / "MANIFEST.json").write_text(json.dumps({"files": []}))
-    with pytest.raises(UserError, match=r"MANIFEST\.json: files: is missing or no map"):
+    with pytest.raises(
+        UserError, match=r"MANIFEST\.json: is damaged: files: input should be a valid dict"
+    ):
         Folder(tmp_path)
     manifest = {"files": {}}
     write_json(tmp_path / "MANIFEST.json", manifest | {"self_sha256": seal({"files": {"a": 1}})})
     with pytest.raises(UserError, match=r"MANIFEST\.json: was changed or damaged"):
         Folder(tmp_path)
+
+
+TRAIN = f"{RUN}/train.json"
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "text"),
+    [
+        (f"{CELL}/cell.json", {"made_from": [1]}, "made_from: input should be a valid dictionary"),
+        (TRAIN, {"checkpoints": [1]}, "checkpoints: input should be a valid dictionary"),
+        (TRAIN, {"outputs": {"metrics.parquet": 1}}, "outputs.metrics.parquet: input should be"),
+        ("explore.sources.json", {"products": [1]}, "products: input should be a valid dictionary"),
+        ("explore.sources.json", {"sources": [1]}, "sources: input should be a valid dictionary"),
+        ("explore.sources.json", {"sources": {"a": 1}}, "sources.a: input should be a valid str"),
+        (
+            "explore.sources.json",
+            {"sources": {"/etc/passwd": "0"}},
+            "sources./etc/passwd: '/etc/pa",
+        ),
+        (
+            "explore.sources.json",
+            {"products": {"../a": "0"}},
+            "products.../a: '../a' is no name of",
+        ),
+    ],
+)
+def test_records_of_another_shape(study_copy, name, changes, text):
+    edited(study_copy / name, **changes)
+    found = {finding.name: finding.text for finding in check(study_copy).of("damaged")}
+    assert found[name].startswith(f"was not written by this project: {text}")
+
+
+def test_no_record_ends_the_check(study_copy):
+    """All values of each record are replaced by others, the record's own hash right."""
+    records = [CELL + "/cell.json", TRAIN, "initial/mini/initial.json", "explore.sources.json"]
+    for name in records:
+        path = study_copy / name
+        whole, record = path.read_bytes(), read_json(path)
+        del record["self_sha256"]
+        for value in (None, "x", [1], {"x": 1}):
+            edited(path, **dict.fromkeys(record, value))
+            check(study_copy, skip_weights=True)
+        write_json(path, [1])
+        assert name in names(check(study_copy).of("damaged"))
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "text"),
+    [
+        ({"files": {"study.yaml": 3}}, "files.study.yaml: input should be"),
+        ({"files": {"study.yaml": {}}}, "files.study.yaml.sha256: field required"),
+        ({"files": {"../study.yaml": {"sha256": "0"}}}, "'../study.yaml' is no name of a file"),
+        ({"files": {}, "left_out": 3}, "left_out: input should be a valid list"),
+    ],
+)
+def test_manifests_of_another_shape(study_copy, manifest, text):
+    write_record(study_copy / "MANIFEST.json", manifest)
+    with pytest.raises(UserError, match=r"MANIFEST\.json: is damaged: ") as error:
+        Folder(study_copy)
+    assert text in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{CELL}/cell.json",
+        f"{RUN}/metrics.parquet",
+        f"{RUN}/checkpoints/2/model.safetensors",
+        "explore.sources.json",
+        "tables/respo/table1.md",
+    ],
+)
+@pytest.mark.parametrize("what", ["pipe", "link", "folder", "dangling"])
+def test_what_is_no_file_of_the_folder_is_not_read(study_copy, name, what):
+    path = study_copy / name
+    path.unlink()
+    match what:
+        case "pipe":
+            os.mkfifo(path)
+        case "link":
+            path.symlink_to("/etc/passwd")
+        case "folder":
+            path.mkdir()
+        case _:
+            path.symlink_to("nowhere")
+    wrong = check(study_copy)
+    text = {"link": "leads out of the folder, by a link", "dangling": "is a link to nothing"}
+    found = {finding.name: finding.text for finding in wrong.of("damaged")}
+    if "checkpoints" in name and what == "folder":
+        assert not wrong.ok
+    else:
+        assert found[name].startswith(text.get(what, "is no regular file"))
+
+
+def test_a_study_that_is_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "study.yaml")
+    with pytest.raises(UserError, match=r"study\.yaml: is no regular file"):
+        Folder(tmp_path)
+
+
+def test_checkpoints_that_the_record_names(study_copy):
+    weights = read_json(study_copy / TRAIN)["checkpoints"]
+    for others in ({"../../../etc": "0"}, {"3": "0"}):
+        edited(study_copy / TRAIN, checkpoints=weights | others)
+        (finding,) = (f for f in check(study_copy).of("damaged") if f.name == TRAIN)
+        name = next(iter(others))
+        assert (
+            finding.text == f"checkpoints: {name!r} is no update at which the study saves weights"
+        )
+    edited(study_copy / TRAIN, checkpoints={"3": "0"})
+    (finding,) = (f for f in check(study_copy).of("damaged") if f.name == TRAIN)
+    assert finding.text == "checkpoints: lacks update 2 of the study"
+    edited(study_copy / TRAIN, checkpoints=weights)
+    folder = study_copy / RUN / "checkpoints/2"
+    elsewhere = shutil.move(folder, study_copy.parents[1] / "elsewhere")
+    folder.symlink_to(elsewhere)
+    found = check(study_copy)
+    assert found.ok
+    assert "is a link to elsewhere: the weights there were not compared" in [
+        finding.text for finding in found.of("note")
+    ]
+    folder.unlink()
+    folder.touch()
+    assert f"{RUN}/checkpoints/2" in names(check(study_copy).of("damaged"))

@@ -96,6 +96,11 @@ def test_a_run_knows_its_paths():
             "evaluation.updates: 100 is not in checkpoints [64, 128]",
         ),
         ("tables", ["respo/table99"], "tables.0: 'respo/table99' is not allowed"),
+        ("title", "a\x1b[2J", "title: holds the control character U+001B; remove it"),
+        ("title", "a\x85b", "title: holds the control character U+0085; remove it"),
+        ("title", "a\u202eb", "title: holds the control character U+202E; remove it"),
+        ("title", "a\ufeffb", "title: holds the control character U+FEFF; remove it"),
+        ("title", "x" * 201, "is not allowed: string should have at most 200 characters"),
         ("seedz", [1], "seedz: unknown key (did you mean 'seeds'?); allowed: updates,"),
         (
             "extra_runs",

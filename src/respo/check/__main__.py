@@ -19,7 +19,7 @@ from pathlib import Path
 from respo.check.findings import Finding
 from respo.check.folder import Folder
 from respo.check.whole import check_folder
-from respo.cli import command
+from respo.cli import command, say
 from respo.provenance.targets import command as command_around
 
 
@@ -46,12 +46,12 @@ def main() -> None:
     _tell_others(folder, "foreign", folder.found.of("foreign"))
     _tell_others(folder, "not compared in full", folder.found.of("note"))
     if folder.found.ok:
-        print(
+        say(
             f"{folder.path}: whole. {counts.files} files, {counts.cells} cells summed up again, "
             f"{counts.tables} tables made again, {time.monotonic() - start:.0f} s"
         )
     else:
-        print(
+        say(
             f"{folder.path}: {len(folder.found.of('damaged'))} damaged, "
             f"{len(folder.found.of('missing'))} missing, of {counts.files} files"
         )
@@ -63,17 +63,17 @@ def _tell_damaged(folder: Folder) -> None:
     findings = folder.found.of("damaged")
     if not findings:
         return
-    print("damaged, or of other files than lie there:")
+    say("damaged, or of other files than lie there:")
     for finding in findings:
-        print(f"  {folder.path / finding.name}: {finding.text}")
+        say(f"  {folder.path / finding.name}: {finding.text}")
     targets = dict.fromkeys(finding.target for finding in findings if finding.target)
     if targets and not folder.manifest:
         around = command_around(folder.path, folder.study.name)
         below = around.before.removeprefix("snakemake ")
         place = f"cd {shlex.quote(around.where)} && " if around.where else ""
         words = " ".join(f"{below}{target}" for target in targets)
-        print(f"  {place}snakemake --force {words}{around.after}")
-        print("  makes them anew; then snakemake as usual, for what depends on them")
+        say(f"  {place}snakemake --force {words}{around.after}")
+        say("  makes them anew; then snakemake as usual, for what depends on them")
 
 
 def _tell_missing(folder: Folder) -> None:
@@ -83,22 +83,22 @@ def _tell_missing(folder: Folder) -> None:
         return
     before, after, where = command_around(folder.path, folder.study.name)
     place = f", in {where}" if where else ""
-    print("missing:" if folder.manifest else f"missing ({before}TARGET{after}{place}):")
+    say("missing:" if folder.manifest else f"missing ({before}TARGET{after}{place}):")
     for finding in findings:
         made = f", target {finding.target}" if finding.target not in (None, finding.name) else ""
-        print(f"  {finding.name}{made}{': ' if finding.text else ''}{finding.text}")
+        say(f"  {finding.name}{made}{': ' if finding.text else ''}{finding.text}")
 
 
 def _tell_others(folder: Folder, head: str, findings: list[Finding]) -> None:
     """Name a file for each thing that is to be said, and how many more there are."""
     if findings:
-        print(f"{head}:")
+        say(f"{head}:")
     names: dict[str, list[str]] = {}
     for finding in findings:
         names.setdefault(finding.text, []).append(finding.name)
     for text, (first, *others) in names.items():
         more = f" and {len(others)} more" if others else ""
-        print(f"  {folder.path / first}{more}: {text}")
+        say(f"  {folder.path / first}{more}: {text}")
 
 
 if __name__ == "__main__":

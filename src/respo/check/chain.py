@@ -85,9 +85,9 @@ def _run(folder: Folder, run: Run, skip_weights: bool) -> None:
     _same(folder, data, name, train.get("data_sha256"))
     initial = folder.json(f"initial/{run.model}/initial.json") or {}
     _agree(folder, name, train, "initial_sha256", initial.get("weights_sha256"), "initial weights")
-    hashes = train.get("outputs")
+    hashes = train.get("outputs") or {}
     for table in TABLES:
-        recorded = hashes.get(table) if isinstance(hashes, dict) else None
+        recorded = hashes.get(table)
         file = f"{run.name}/{table}"
         if recorded is not None and folder.has(file) and folder.sha256(file) != recorded:
             text = f"is not the file that was written with {name}"
@@ -95,9 +95,17 @@ def _run(folder: Folder, run: Run, skip_weights: bool) -> None:
         made_from = folder.made_from(file) or {}
         for key in ("config_sha256", "data_sha256", "initial_sha256"):
             _agree(folder, file, made_from, key, train.get(key), f"{name}'s", name)
-    checkpoints = train.get("checkpoints")
-    for update, sha256 in (checkpoints if isinstance(checkpoints, dict) else {}).items():
-        _weights(folder, f"{run.name}/checkpoints/{update}", sha256, name, skip_weights)
+    checkpoints = train.get("checkpoints") or {}
+    saved = [str(update) for update in folder.study.training(run).checkpoints]
+    for update in saved:
+        if update in checkpoints:
+            path = f"{run.name}/checkpoints/{update}"
+            _weights(folder, path, checkpoints[update], name, skip_weights)
+        elif checkpoints:
+            folder.found.damaged(name, f"checkpoints: lacks update {update} of the study", name)
+    if others := checkpoints.keys() - saved:
+        text = f"checkpoints: {min(others)!r} is no update at which the study saves weights"
+        folder.found.damaged(name, text, name)
 
 
 def _agree(
@@ -118,7 +126,15 @@ def _agree(
 def _weights(folder: Folder, name: str, sha256: object, target: str, skip: bool) -> None:
     """Check a folder in Hugging Face's format that a record has the hash of."""
     path = folder.path / name
-    if not path.is_dir() or "checkpoints" in folder.left_out:
+    if not path.exists() or "checkpoints" in folder.left_out:
+        return
+    if not path.is_dir():
+        folder.found.damaged(name, "is no folder", target)
+        return
+    if folder.leads_out(name):
+        folder.found.note(name, "is a link to elsewhere: the weights there were not compared")
+        return
+    if any(f"{name}/{file.name}" in folder.found.bad for file in path.iterdir()):
         return
     try:
         sums = read_sums(path)
@@ -164,8 +180,8 @@ def _weight(folder: Folder, name: str, sha256: str | None, target: str, skip: bo
 def _evaluation(folder: Folder, run: Run, cell: str, train: Mapping[str, Any]) -> None:
     """Compare what a cell's files hold of each other, of the checkpoint and of the benchmark."""
     update, benchmark = cell.split("/")[-2:]
-    checkpoints = train.get("checkpoints")
-    weights = checkpoints.get(update) if isinstance(checkpoints, dict) else None
+    checkpoints = train.get("checkpoints") or {}
+    weights = checkpoints.get(update)
     generations, scores = f"{cell}/generations.parquet", f"{cell}/scores.parquet"
     made = folder.made_from(generations) or {}
     whose = f"{run.name}/train.json at update {update}"

@@ -1,5 +1,6 @@
 """A results folder that is checked: its files, their hashes, and how far the check is."""
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -7,7 +8,8 @@ from typing import Any
 
 from respo.check.expected import MANIFEST
 from respo.check.findings import Findings, without
-from respo.cli import UserError
+from respo.check.records import leads_out, wrong_file, wrong_shape
+from respo.cli import UserError, printable
 from respo.config import ResolvedStudy, load_resolved_study
 from respo.files import SEAL, parquet_made_from, read_json, sha256_of
 from respo.provenance.sources import CONFIG
@@ -25,6 +27,8 @@ class Folder:
         left_out: kinds of files that a pack comes without, empty for a results folder.
         papers: the folder of the papers' numbers.
         read: bytes that were hashed.
+        irregular: whether something lies there that is no file of the folder: others than the
+            check must not read it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,6 +38,10 @@ class Folder:
             UserError: there is no study, or one of them is damaged: nothing else can be checked.
         """
         self.path = path
+        self._root = Path(os.path.realpath(path))
+        for name in ("study.yaml", MANIFEST):
+            if wrong := wrong_file(self._root, path / name):
+                raise UserError(f"{path / name}: {wrong}")
         if not (path / "study.yaml").is_file():
             raise UserError(
                 f"{path / 'study.yaml'}: no such file; give the results folder of a study, such as "
@@ -47,6 +55,7 @@ class Folder:
         own = path / "reference"
         self.papers = own if own.is_dir() else CONFIG / "reference"
         self.read = 0
+        self.irregular = False
         self._hashes: dict[str, str] = {}
         self._told = time.monotonic()
 
@@ -57,7 +66,19 @@ class Folder:
 
     def has(self, name: str) -> bool:
         """Tell whether a file is there and nothing was found wrong with it."""
-        return (self.path / name).is_file() and name not in self.found.bad
+        return name not in self.found.bad and self.is_file(name)
+
+    def is_file(self, name: str) -> bool:
+        """Tell whether a file is there, and is one of this folder."""
+        return (self.path / name).is_file() and self.wrong(name) is None
+
+    def leads_out(self, name: str) -> bool:
+        """Tell whether a name leads out of the folder, by a link."""
+        return leads_out(self._root, self.path / name)
+
+    def wrong(self, name: str) -> str | None:
+        """Tell why what lies there is no file of this folder; None if it is one, or not there."""
+        return wrong_file(self._root, self.path / name)
 
     def sha256(self, name: str) -> str:
         """Hash a file of the folder, once."""
@@ -82,8 +103,9 @@ class Folder:
         except UserError as error:
             self.found.damaged(name, without(self.path / name, str(error)), name)
             return None
-        if not isinstance(value, dict):
-            return {}
+        if wrong := wrong_shape(name, value):
+            self.found.damaged(name, f"was not written by this project: {wrong}", name)
+            return None
         if SEAL not in value:
             self.found.note(name, f"has no {SEAL}: an older version wrote it, or it was edited")
         return value
@@ -97,11 +119,11 @@ class Folder:
         if time.monotonic() - self._told > PROGRESS_SECONDS:
             self._told = time.monotonic()
             line = f"{len(self._hashes)} files, {self.read / 1e6:,.0f} MB read; now {name}"
-            print(line, file=sys.stderr, flush=True)
+            print(printable(line), file=sys.stderr, flush=True)
 
 
 def _manifest(path: Path) -> dict[str, Any]:
     manifest = read_json(path)
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("files"), dict):
-        raise UserError(f"{path}: files: is missing or no map of names; unpack the archive again")
-    return manifest
+    if wrong := wrong_shape(path.name, manifest):
+        raise UserError(f"{path}: is damaged: {wrong}; unpack the archive again")
+    return dict(manifest)

@@ -138,6 +138,8 @@ def _table(folder: Folder, table: str) -> bool:
     record = _record(folder, target)
     if record is None and folder.has(record_of(Path(target)).as_posix()):
         return False
+    if folder.irregular:
+        return False
     folder.tell(target)
     try:
         texts = make(table, Results(folder.path), folder.papers)

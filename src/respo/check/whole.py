@@ -36,14 +36,20 @@ def check_folder(folder: Folder, skip_weights: bool = False) -> Counts:
         skip_weights: read of weights the headers only.
     """
     names = sorted(_files(folder.path))
-    _manifest(folder, names)
     wanted = {e.name: e for e in expected.files(folder.study, folder.papers)}
     of_weights = {e.name: e for e in expected.weights(folder.study)}
-    for name in names:
-        if name in wanted and name not in folder.found.bad:
+    below = tuple(f"{name}/" for name in (*of_weights, "reference"))
+    read = {name for name in names if name.startswith(below)}
+    for name in sorted(read.union(wanted, folder.manifest.get("files", ()))):
+        if wrong := folder.wrong(name):
+            folder.found.damaged(name, wrong, wanted[name].target if name in wanted else None)
+            folder.irregular = True
+    _manifest(folder, names)
+    for name in sorted(wanted):
+        if folder.has(name):
             _content(folder, name, wanted[name].target)
     _missing(folder, [*wanted.values(), *of_weights.values()])
-    _foreign(folder, names, {*wanted}, tuple(f"{name}/" for name in of_weights))
+    _foreign(folder, names, {*wanted, *of_weights}, tuple(f"{name}/" for name in of_weights))
     check_chain(folder, skip_weights)
     cells, tables = check_cells(folder), check_products(folder)
     return Counts(len(names), cells, tables)
@@ -63,9 +69,11 @@ def _manifest(folder: Folder, names: list[str]) -> None:
     """Compare all files with the list that a pack brings."""
     files = folder.manifest.get("files", {})
     for name, entry in files.items():
-        if not (folder.path / name).is_file():
+        if name in folder.found.bad:
+            continue
+        if not folder.is_file(name):
             folder.found.missing(name, None, f"{expected.MANIFEST} lists it: unpack again")
-        elif folder.sha256(name) != entry.get("sha256"):
+        elif folder.sha256(name) != entry["sha256"]:
             folder.found.damaged(
                 name, f"is not the file that {expected.MANIFEST} lists; unpack again", None
             )
@@ -101,7 +109,12 @@ def is_left_out(name: str, kinds: Iterable[str]) -> bool:
 
 def _foreign(folder: Folder, names: list[str], wanted: set[str], weights: tuple[str, ...]) -> None:
     for name in names:
-        if name in wanted or name.startswith(weights) or expected.BESIDE.fullmatch(name):
+        if (
+            name in wanted
+            or name in folder.found.bad
+            or name.startswith(weights)
+            or expected.BESIDE.fullmatch(name)
+        ):
             continue
         if expected.LEFT_OVER.fullmatch(name):
             text = "was left by a writer that was killed; delete it if nothing runs"

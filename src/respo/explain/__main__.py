@@ -10,7 +10,7 @@ import argparse
 import json
 from pathlib import Path
 
-from respo.cli import command
+from respo.cli import command, say
 from respo.explain.text import lines
 from respo.provenance.read import read
 
@@ -30,7 +30,7 @@ def main() -> None:
     if options.json:
         print(json.dumps(told, indent=2))
     else:
-        print("\n".join(lines(told, everything=options.all)))
+        say("\n".join(lines(told, everything=options.all)))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, zip_longest
 from typing import NamedTuple
 
+from respo.cli import printable
 from respo.status.evaluations import Evaluation
 from respo.status.overview import Failure, RunStatus, Status
 from respo.status.traces import Progress
@@ -271,7 +272,7 @@ def _elsewhere(status: Status) -> Iterator[str]:
     if rows:
         yield "\nOn other machines:"
         width = max(len(name) for name, _ in rows)
-        yield from (f"{name.ljust(width)}  {where}" for name, where in rows)
+        yield from (f"{name.ljust(width)}  {printable(where)}" for name, where in rows)
 
 
 def _failures(failures: Sequence[Failure], colour: bool) -> Iterator[str]:
@@ -282,7 +283,7 @@ def _failures(failures: Sequence[Failure], colour: bool) -> Iterator[str]:
     if failures:
         yield "\nFailed, with the last words of the log:"
     for message, (first, *others) in list(logs.items())[:FAILURES]:
-        yield f"  {first}" + (f" and {len(others)} more" if others else "")
-        yield f"    {_paint(message, 'failed', colour)}"
+        yield f"  {printable(first)}" + (f" and {len(others)} more" if others else "")
+        yield f"    {_paint(printable(message), 'failed', colour)}"
     if len(logs) > FAILURES:
         yield f"  and {len(logs) - FAILURES} more messages"

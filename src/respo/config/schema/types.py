@@ -1,11 +1,15 @@
 """The types that keys of several files share."""
 
+from itertools import chain
 from typing import Annotated, Any, Literal, TypeVar
+from unicodedata import category
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 T = TypeVar("T")
 
+# Embeddings, overrides and isolates of writing directions, and the mark of byte order.
+DIRECTIONS = {*map(chr, chain(range(0x202A, 0x202F), range(0x2066, 0x206A), [0xFEFF]))}
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 
 
@@ -22,6 +26,13 @@ def _scalar(value: Any) -> Any:
     if isinstance(value, list | dict):
         raise ValueError(f"{value!r} is not allowed; write a single value")
     return value
+
+
+def _visible(text: str) -> str:
+    """Refuse what commands a terminal, or shows a text in another order than it has."""
+    if hidden := next((c for c in text if category(c) == "Cc" or c in DIRECTIONS), None):
+        raise ValueError(f"holds the control character U+{ord(hidden):04X}; remove it")
+    return text
 
 
 Name = Annotated[
@@ -77,7 +88,11 @@ Penalty = Annotated[float, Field(gt=0, le=1e6)]
 # As many rounds as anybody would wait for.
 Rounds = Annotated[int, Field(ge=0, le=1000)]
 # One line of a table; matplotlib takes what stands between dollar signs for a formula.
-Label = Annotated[str, Field(pattern=r"^[^\s$|]([^$|\n\r\t]*[^\s$|])?$")]
+Label = Annotated[
+    str,
+    Field(pattern=r"^[^\s$|]([^$|\n\r\t]*[^\s$|])?$", max_length=200),
+    AfterValidator(_visible),
+]
 Verifier = Literal["strict_box", "math_verify", "choice", "code"]
 WholeNumber = Annotated[int, Field(ge=0)]
 # `key=value`, `+key=value`, `++key=value` or `~key`, as Hydra reads them.
