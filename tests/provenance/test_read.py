@@ -347,7 +347,11 @@ def test_relative_paths_and_links(made, monkeypatch, tmp_path):
     [
         ("absent", None, "no such file or folder"),
         ("a.txt", "x", "is nothing whose origin is recorded"),
-        ("results/tiny/logs/a.log", "x", "is nothing whose origin is recorded"),
+        ("results/tiny/logs/a.log", "x", "is the log of a step. Give what the step made"),
+        ("results/tiny/logs/../logs/a", "x", "is the log of a step. Give what the step made"),
+        ("results/tiny/benchmarks/a.tsv", "x", "is the duration of a step"),
+        ("results/tiny/MANIFEST.json", "{}", "lists the files of a pack; `python -m respo.check "),
+        ("tiny.tar.gz", "x", r"is an archive. Unpack a pack \(tar xf .*tiny.tar.gz\)"),
         ("results/tiny/eval/x.json", "[]", "is nothing whose origin is recorded"),
         ("a.parquet", "x", "not a readable Parquet file"),
         ("a.png", "x", "carries no mark of what it was made from"),
@@ -364,6 +368,98 @@ def test_anything_else_is_one_message(made, tmp_path, name, content, message):
     assert str(error.value).startswith(f"{path}: ")
 
 
+RUN = "qwen3-tiny/respo/N32/seed2"
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("tables/respo/table1.html", "tables/respo/table1.html"),
+        ("figures/respo/fig3.png", "figures/respo/fig3.png"),
+        ("explore.html", "explore.html"),
+        ("data/held_out/chain-easy.parquet", "data/held_out/chain-easy.parquet"),
+        ("data/train/chain.yaml", "data/train/chain.parquet"),
+        (f"{RUN}/metrics.parquet", f"{RUN}/train.json"),
+        (f"{RUN}/checkpoints/128", f"{RUN}/train.json"),
+        (f"{RUN}/eval/128/chain-easy", f"{RUN}/eval/128/chain-easy/cell.json"),
+        (f"{RUN}/eval/128/chain-easy/scores.parquet", f"{RUN}/eval/128/chain-easy/scores.parquet"),
+    ],
+)
+def test_what_is_not_made_yet_names_its_target(made, name, target):
+    path = made.path / name
+    for written in (made.path / "data/train").iterdir():
+        written.unlink()
+    with pytest.raises(UserError) as error:
+        read(path)
+    options = f"--config study=tiny results={made.path.parent}"
+    assert str(error.value) == (
+        f"{path}: is not made yet. Make it: snakemake {made.path}/{target} {options}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("tables/respo/table99.md", "table"),
+        ("initial/other", "initial"),
+        ("qwen3-tiny/respo/N7/seed1", "run"),
+        (f"{RUN}/checkpoints/3", "checkpoint"),
+        (f"{RUN}/eval/128/aime", "cell"),
+    ],
+)
+def test_what_a_study_never_makes(made, name, kind):
+    with pytest.raises(UserError, match=f"no such file, and study tiny has no such {kind}$"):
+        read(made.path / name)
+
+
+def test_what_is_left_out_of_a_pack(made):
+    (made.path / "MANIFEST.json").write_text("{}")
+    path = made.path / RUN / "checkpoints/128"
+    with pytest.raises(UserError, match=r"is not in this pack; .*MANIFEST.json lists what is"):
+        read(path)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_study_that_is_not_there(made, table, tmp_path, inside):
+    copy = tmp_path / "t.md"
+    shutil.copy(table, copy)
+    path = made.cell if inside else copy
+    with pytest.raises(UserError, match=r"^tiny: no such folder; --study takes results/STUDY$"):
+        read(path, Path("tiny"))
+    with pytest.raises(UserError, match=r"has no study\.yaml; --study takes results/STUDY$"):
+        read(path, tmp_path)
+
+
+def test_generations_tell_no_times_of_what_came_later(made):
+    for job in ("generate", "score", "cell"):
+        made.time(f"eval/{made.run.name}/128/chain-hard.{job}", 7.5)
+    own = {"warm start", "training", "generation"}
+    assert read(made.cell.with_name("generations.parquet"))["durations"].keys() == own
+    scores = read(made.cell.with_name("scores.parquet"))["durations"]
+    assert scores.keys() == own | {"scoring"}
+    assert read(made.cell)["durations"].keys() == own | {"scoring", "cell"}
+
+
+def test_settings_by_which_runs_are_known(made):
+    settings = read(made.folder)["settings"]
+    assert settings["main"].items() >= {"staleness": 32, "seed": 1, "mini_batch": 8}.items()
+    assert (
+        settings["main"]["learning_rate"] == settings["chosen"]["training.optimizer.learning_rate"]
+    )
+
+
+def test_the_folder_of_synthetic_results_is_made_up_anew(made):
+    made.train(synthetic=True)
+    command = f"python -m benchmarks.synthetic --study tiny --out {made.path.parent}"
+    for path in (made.cell, made.folder, made.folder / "metrics.parquet", made.path):
+        told = read(path)
+        assert (told["command"], told["synthetic"]) == (command, True)
+        assert told["warnings"] == ["its numbers are made up (synthetic)"]
+    report = made.path / "report.html"
+    report.write_text("")
+    assert read(report)["command"] == command
+
+
 def test_a_cell_of_others_may_say_anything(tmp_path):
     path = tmp_path / "cell.json"
     path.write_text(json.dumps({"benchmark": "b", "made_from": {"verifier": "x", "scores": [1]}}))
@@ -375,7 +471,14 @@ def test_a_cell_of_others_may_say_anything(tmp_path):
 def test_made_up_results_say_so(made, table):
     table.write_text("<!-- made from results synthetic-0123456789ab -->")
     sources.write_sources(made.path, "tiny", [table], "synthetic-0123456789ab", {})
-    assert read(table)["warnings"] == ["its numbers are made up (synthetic)"]
+    told = read(table)
+    assert told["warnings"] == ["its numbers are made up (synthetic)"]
+    assert told["command"].startswith("python -m benchmarks.synthetic --study tiny --out ")
+    table.with_suffix(".sources.json").unlink()
+    assert read(table)["warnings"][0] == "its numbers are made up (synthetic)"
+    copy = made.path.parent / "t.md"
+    shutil.copy(table, copy)
+    assert read(copy)["warnings"][0] == "its numbers are made up (synthetic)"
 
 
 def test_a_pack_is_drawn_again_with_the_numbers_that_lie_in_it(made, table):

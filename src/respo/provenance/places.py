@@ -26,6 +26,10 @@ CELL_FILES = {
     "scores.parquet": "scores",
     "generations.parquet": "generations",
 }
+KINDS = (
+    "a cell, scores, generations, a run, its metrics, branches or a checkpoint, initial weights, "
+    "rows, a table, a figure, the page, the report, or the folder of a study"
+)
 PRODUCTS = (".csv", ".md", ".html", ".tex", ".png", ".pdf", ".svg")
 RUN = re.compile(r"([^/]+)/([^/]+)/N(0|[1-9]\d*)/seed(0|[1-9]\d*)(?:/(.*))?")
 CELL = re.compile(r"eval/(\d+)/([^/]+)(?:/([^/]+))?")
@@ -59,47 +63,40 @@ class Place:
     side: str = ""
 
 
-def locate(path: Path) -> Place:
-    """Tell what a path is.
+def locate(path: Path) -> Place | None:
+    """Tell what a path is that is there; None where nothing tells it.
 
     Raises:
-        UserError: there is nothing, or nothing of which it could be told where it comes from.
+        UserError: it is a damaged Parquet file.
     """
-    if not path.exists():
-        raise UserError(f"{path}: no such file or folder")
     folder = study_folder(path)
-    place = _in_study(path, folder) if folder else None
-    if place := place or _outside(path):
-        return place
-    raise UserError(
-        f"{path}: is nothing whose origin is recorded. Give a cell, scores, generations, metrics, "
-        "a run or its checkpoint, rows, a table, a figure, or the folder of a study"
-    )
+    return (place_in(path, folder) if folder else None) or _outside(path)
 
 
 def study_folder(path: Path) -> Path | None:
     """Return the results folder of a study that a path is in or is."""
-    here = _absolute(path)
+    here = absolute(path)
     found = next((p for p in (here, *here.parents) if (p / "study.yaml").is_file()), None)
     if found and not path.is_absolute() and found.is_relative_to(Path.cwd()):
         return found.relative_to(Path.cwd())
     return found
 
 
-def _absolute(path: Path) -> Path:
+def absolute(path: Path) -> Path:
     """Return a path without `..`; links are not followed: weights may lie elsewhere."""
     return Path(os.path.abspath(path))  # noqa: PTH100
 
 
-def _in_study(path: Path, folder: Path) -> Place | None:
-    name = _absolute(path).relative_to(folder.absolute())
+def place_in(path: Path, folder: Path) -> Place | None:
+    """Tell by its name what a path below a results folder is, or would be if it were there."""
+    name = absolute(path).relative_to(folder.absolute())
     text = name.as_posix()
     there = Place(path, "study", folder)
     if text in (".", "study.yaml"):
         return there
     if text in ("explore.html", "report.html", f"explore{SUFFIX}"):
         return replace(there, kind=text.partition(".")[0].replace("explore", "page"))
-    if name.parts[0] in ("tables", "figures") and path.is_file():
+    if name.parts[0] in ("tables", "figures") and len(name.parts) > 1 and not path.is_dir():
         id_ = record_of(Path(*name.parts[1:])).as_posix().removesuffix(SUFFIX)
         return replace(there, kind=name.parts[0][:-1], name=id_)
     if match := DATA.fullmatch(text):

@@ -7,7 +7,7 @@ from typing import Any
 from respo.cli import UserError
 from respo.config import ResolvedStudy, load_resolved_study
 from respo.files import code_revision, parquet_made_from
-from respo.provenance import inputs, of_product
+from respo.provenance import inputs, of_product, unknown
 from respo.provenance.compare import Told, hash_of, source, weights
 from respo.provenance.of_cell import of_cell
 from respo.provenance.of_run import of_run, read_train
@@ -43,7 +43,11 @@ def read(path: Path, study_folder: Path | None = None) -> dict[str, Any]:
     if study_folder is not None and not (study_folder / "study.yaml").is_file():
         wrong = "has no study.yaml" if study_folder.is_dir() else "no such folder"
         raise UserError(f"{study_folder}: {wrong}; --study takes results/STUDY")
+    if not path.exists():
+        raise UserError(unknown.absent(path))
     place = locate(path)
+    if place is None:
+        raise UserError(unknown.other(path))
     if place.kind == "product":
         found = of_product.elsewhere(path, study_folder)
         if isinstance(found, dict):

@@ -51,8 +51,14 @@ def remake(study_folder: Path, study: str, target: str) -> str:
         study: its name.
         target: below the study's folder.
     """
+    return make(study_folder, study, target, " --force")
+
+
+def make(study_folder: Path, study: str, target: str, options: str = "") -> str:
+    """Return the command that makes a target that is not there; arguments as in `remake`."""
     before, after, where = command(study_folder, study)
-    words = f"snakemake --force {before.removeprefix('snakemake ')}{shlex.quote(target)}{after}"
+    before = before.removeprefix("snakemake")
+    words = f"snakemake{options}{before}{shlex.quote(target)}{after}"
     return f"cd {shlex.quote(where)} && {words}" if where else words
 
 
