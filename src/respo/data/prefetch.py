@@ -2,7 +2,8 @@
 
 Run it where there is a network, in the project's folder. The files go to the folder of `--folder`,
 else of `hub_cache` in config/config.yaml, else of HF_HUB_CACHE. Jobs find them there; with
-HF_HUB_OFFLINE=1 they do not even try the network. A model's folder that is missing is told.
+HF_HUB_OFFLINE=1 they do not even try the network. It ends with a message where the folder of a
+model (`path:`) is missing.
 """
 
 import argparse
