@@ -2,8 +2,8 @@
 
 Every file is written to a temporary sibling, flushed to disk and renamed. Parquet files carry what
 they were made from as JSON under the schema metadata key ``respo``. What a disk or a copy has
-changed later is recognised: Parquet pages have checksums, provenance and records a hash of
-themselves.
+changed later is recognised: Parquet pages have checksums, their footer, provenance and records a
+hash.
 """
 
 import fcntl
@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from respo.cli import UserError
+from respo.footer import check_footer, seal_footer
 
 METADATA_KEY = b"respo"
 SEAL_KEY = b"respo_sha256"  # of the provenance: pages have checksums, this text has none
@@ -143,10 +144,18 @@ def read_json(path: Path) -> Any:
 
 
 def write_parquet(path: Path, table: pa.Table, made_from: dict[str, Any]) -> None:
-    """Write a table atomically, with ``made_from`` as its provenance and checksums of its pages."""
+    """Write a table atomically, with ``made_from`` as its provenance, and checksums."""
     table = table.replace_schema_metadata(_sealed(made_from))
-    with atomic_path(path) as temporary:
+    with _parquet_path(path) as temporary:
         pq.write_table(table, temporary, write_page_checksum=True)
+
+
+@contextmanager
+def _parquet_path(path: Path) -> Iterator[Path]:
+    """As `atomic_path`; the footer of what is written there gets its hash."""
+    with atomic_path(path) as temporary:
+        yield temporary
+        seal_footer(temporary)
 
 
 @contextmanager
@@ -159,7 +168,7 @@ def parquet_writer(
     """
     schema = schema.with_metadata(_sealed(made_from))
     with (
-        atomic_path(path) as temporary,
+        _parquet_path(path) as temporary,
         pq.ParquetWriter(temporary, schema, write_page_checksum=True) as writer,
     ):
         yield lambda table: writer.write_table(table.cast(schema))
@@ -187,7 +196,7 @@ def write_parquet_rows(
     count = 0
     options = {"compression": "zstd", "write_page_checksum": True, "write_statistics": False}
     with (
-        atomic_path(path) as temporary,
+        _parquet_path(path) as temporary,
         pq.ParquetWriter(temporary, schema, **options) as writer,
     ):
         for row in rows:
@@ -218,6 +227,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, remedy: str =
         _check_columns(path, file, columns or ())
         table = file.read(columns=columns)
         table.validate(full=True)
+        _check_count(table.num_rows, file.metadata.num_rows)
         # The file holds the metadata twice: what was checked at opening may be the other copy.
         _provenance(table.schema.metadata)
     return table
@@ -231,10 +241,13 @@ def parquet_batches(path: Path, columns: Container[str]) -> Iterator[pa.RecordBa
     """
     with _open_parquet(path) as file:
         names = [name for name in file.schema_arrow.names if name in columns]
+        count = 0
         for batch in file.iter_batches(BATCH_ROWS, columns=names, use_threads=False):
             _provenance(batch.schema.metadata)  # the other copy, as in `read_parquet`
             batch.validate(full=True)
+            count += batch.num_rows
             yield batch
+        _check_count(count, file.metadata.num_rows)
 
 
 def parquet_take(path: Path, columns: Sequence[str], rows: Sequence[int]) -> list[dict[str, Any]]:
@@ -259,6 +272,7 @@ def parquet_take(path: Path, columns: Sequence[str], rows: Sequence[int]) -> lis
         found: dict[int, dict[str, Any]] = {}
         for group in sorted(set(place.values())):
             table = file.read_row_group(group, columns=list(columns))
+            _check_count(table.num_rows, sizes[group])
             for row in (row for row in place if place[row] == group):
                 found[row] = table.slice(row - starts[group], 1).to_pylist()[0]
     return [found[row] for row in rows]
@@ -274,17 +288,32 @@ def _check_columns(path: Path, file: pq.ParquetFile, columns: Iterable[str]) -> 
 def parquet_made_from(path: Path) -> dict[str, Any]:
     """Return the provenance of a file, which may be empty; errors as in `read_parquet`."""
     with _open_parquet(path) as file:
-        return _provenance(file.schema_arrow.metadata)
+        return _provenance(file.metadata.metadata)
+
+
+def parquet_columns(path: Path) -> list[str]:
+    """Return the names of the columns; errors as in `read_parquet`."""
+    with _open_parquet(path) as file:
+        names: list[str] = file.schema_arrow.names
+        return names
+
+
+def parquet_rows(path: Path) -> int:
+    """Return the number of rows; errors as in `read_parquet`."""
+    with _open_parquet(path) as file:
+        rows: int = file.metadata.num_rows
+        return rows
 
 
 @contextmanager
 def _open_parquet(path: Path, remedy: str = ANEW) -> Iterator[pq.ParquetFile]:
     try:
+        check_footer(path)
         # A buffer: or a whole column of a row group would be in memory.
         with pq.ParquetFile(
             path, page_checksum_verification=True, buffer_size=1 << 20, pre_buffer=False
         ) as file:
-            _provenance(file.schema_arrow.metadata)
+            _provenance(file.metadata.metadata)
             _check_rows(file.metadata)
             yield file
     except FileNotFoundError:
@@ -321,10 +350,16 @@ def _provenance(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
 
 
 def _check_rows(metadata: pq.FileMetaData) -> None:
-    """Refuse a file whose numbers of rows contradict each other: the footer has no checksum."""
+    """Refuse numbers of rows that contradict each other: not every footer has its hash."""
     groups = sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
     if groups != metadata.num_rows:
         raise ValueError(f"its footer counts {metadata.num_rows} rows, its row groups {groups}")
+
+
+def _check_count(found: int, written: int) -> None:
+    """Refuse a file that is short of rows: heads of pages, too, have no checksum."""
+    if found != written:
+        raise ValueError(f"is damaged: of its {written} rows, {found} can be read")
 
 
 def sha256_of(path: Path) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from respo.cli import UserError
 from respo.data.records import BATCH_ROWS, Record, records
+from respo.files import write_parquet
 
 ROWS = [{"q": "1+1", "a": 2}, {"q": "1+2", "a": 3}]
 
@@ -97,6 +98,34 @@ def test_damaged_pages(tmp_path):
     data[4:2000] = b"\xff" * 1996
     path.write_bytes(data)
     assert message(path, ["q"]).startswith(f"{path}: not a readable Parquet file (")
+
+
+def test_a_changed_footer_of_a_file_of_ours(tmp_path):
+    path = tmp_path / "rows.parquet"
+    write_parquet(path, pa.table({"q": ["1"], "a": ["2"]}), {})
+    assert len(list(records(path, ["q", "a"]))) == 1
+    data = bytearray(path.read_bytes())
+    data[-20] ^= 1
+    path.write_bytes(data)
+    assert message(path).startswith(f"{path}: not a readable Parquet file (its footer was changed")
+
+
+def test_rows_that_are_lost(tmp_path):
+    """Some flips of the footer or of a page's head let a file end before its last row."""
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"q": [f"question {n % 7}" for n in range(200)]}), path)
+    column = pq.read_metadata(path).row_group(0).column(0)
+    whole = path.read_bytes()
+    lost = 0
+    for position in range(8 * column.data_page_offset, 8 * (column.data_page_offset + 40)):
+        damaged = bytearray(whole)
+        damaged[position // 8] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        try:
+            assert len(list(records(path, ["q"]))) == 200
+        except UserError as error:
+            lost += "rows are there, 200 were written" in str(error)
+    assert lost > 0
 
 
 def test_a_long_field_of_csv(write):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from respo.cli import UserError
+from respo.footer import check_footer
 
 # Rows of a Parquet file that are held in memory at once.
 BATCH_ROWS = 4096
@@ -57,7 +58,8 @@ def _parquet(
     path: Path, columns: list[str], optional: set[str], batch_rows: int
 ) -> Iterator[Record]:
     try:
-        with pq.ParquetFile(path) as file:
+        check_footer(path)  # one of our own
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             names = file.schema_arrow.names
             wanted = columns + [name for name in names if name in optional]
             for missing in (column for column in columns if column not in names):
@@ -70,9 +72,11 @@ def _parquet(
                 for values in batch.to_pylist():
                     number += 1
                     yield Record(f"{path}: row {number}", values)
+            if number != file.metadata.num_rows:
+                raise ValueError(f"{number} rows are there, {file.metadata.num_rows} were written")
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # OSError: damaged pages
+    except (pa.ArrowException, OSError, ValueError) as error:  # OSError: damaged pages
         reason = " ".join(str(error).split())
         raise UserError(f"{path}: not a readable Parquet file ({reason}); get it anew") from None
 

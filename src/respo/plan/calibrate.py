@@ -4,13 +4,11 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from respo.cli import UserError
 from respo.config import load_model
 from respo.config.schema import Estimate
 from respo.config.yaml import canonical
-from respo.files import read_parquet
+from respo.files import parquet_rows, read_parquet
 
 GB = 1e9
 
@@ -79,7 +77,7 @@ def _evaluations(run: Path, study: Path) -> Iterator[tuple[int, float]]:
         if table.is_file():
             with table.open(newline="") as file:
                 seconds = [float(row["s"]) for row in csv.DictReader(file, delimiter="\t")]
-            yield pq.read_metadata(path).num_rows, sum(seconds)
+            yield parquet_rows(path), sum(seconds)
 
 
 def weights_gb(run: Path) -> float | None:

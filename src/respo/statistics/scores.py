@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 
 from respo.statistics.majority import majority_vote
 
+MARK = b"respo footer sha256:"  # before the SHA-256 of a Parquet file's footer, and that before it
 STATUSES = ("ok", "unparsed", "timeout", "failed")
 
 
@@ -106,10 +108,12 @@ def _read_parquet(path: Path) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     wanted = [*REQUIRED, *OPTIONAL]
     with path.open("rb") as raw:
         try:
+            _check_footer(raw)
             file = pq.ParquetFile(raw, page_checksum_verification=True)
             names = file.schema_arrow.names
             table = file.read(columns=[name for name in wanted if name in names])
             table.validate(full=True)
+            _check_rows(file.metadata, table.num_rows)
             columns = {name: table[name].to_pylist() for name in table.column_names}
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             reason = " ".join(str(error).split())
@@ -119,6 +123,29 @@ def _read_parquet(path: Path) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     _require(str(path), names)
     made_from = _provenance(path, table)
     return columns, made_from
+
+
+def _check_footer(raw: BinaryIO) -> None:
+    """Compare the footer, which has no checksum, with its hash if that lies before it."""
+    size = raw.seek(0, os.SEEK_END)
+    raw.seek(max(size - 8, 0))
+    footer_size = int.from_bytes(raw.read(4), "little") + 8
+    seal_size = len(MARK) + hashlib.sha256().digest_size
+    if size < footer_size + seal_size:
+        return
+    raw.seek(-footer_size - seal_size, os.SEEK_END)
+    seal, footer = raw.read(seal_size), raw.read()
+    if seal.startswith(MARK) and seal != MARK + hashlib.sha256(footer).digest():
+        raise ValueError("its footer was changed or damaged after the file was written")
+
+
+def _check_rows(metadata: pq.FileMetaData, found: int) -> None:
+    groups = sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+    if not groups == metadata.num_rows == found:
+        raise ValueError(
+            f"its footer counts {metadata.num_rows} rows, its row groups {groups}, and {found} can "
+            "be read"
+        )
 
 
 def _provenance(path: Path, table: pa.Table) -> dict[str, Any]:

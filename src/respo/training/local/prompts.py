@@ -6,10 +6,9 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from respo.cli import UserError
-from respo.files import read_parquet
+from respo.files import parquet_columns, read_parquet
 from respo.policy import Tokenizer
 
 
@@ -54,7 +53,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         UserError: the file cannot be used.
     """
     table = read_parquet(path, ["id", "prompt", "answer"])
-    if "tests" in pq.read_schema(path).names:
+    if "tests" in parquet_columns(path):
         table = table.set_column(2, "answer", read_parquet(path, ["tests"]).column(0))
     rows: list[dict[str, str]] = table.to_pylist()
     return rows
