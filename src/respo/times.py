@@ -1,4 +1,4 @@
-"""Times of results that were copied, or made before the clock was set back.
+"""Times of results that were copied, finished while snakemake was gone, or of another clock.
 
 Snakemake makes a file anew if something that it is made from is newer. A copy gives files the
 times of its own making, in any order, and all training would be done again. But every result tells

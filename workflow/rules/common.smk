@@ -123,8 +123,8 @@ if workflow.is_main_process:
             )
         if alive.alone and (settled := settle_times(Path(STUDY))):
             print(
-                f"{STUDY}: {len(settled)} files are older than what they are made from, as in a copy; "
-                "their hashes agree, and they are kept"
+                f"{STUDY}: {len(settled)} files are older than what they are made from (copied, or "
+                "finished while snakemake was gone); their hashes agree, and they are kept"
             )
     except OSError as error:
         # A dry run needs no writable results.
