@@ -412,6 +412,17 @@ def test_what_a_study_never_makes(made, name, kind):
         read(made.path / name)
 
 
+def test_a_checkpoint_that_was_deleted_is_made_anew_or_was_made_up(made):
+    shutil.rmtree(made.folder / "checkpoints")
+    path = made.folder / "checkpoints/128"
+    with pytest.raises(UserError, match=r": is not there\. Make it anew: snakemake --force "):
+        read(path)
+    write_json(made.folder / "train.json", {"synthetic": True})
+    for lost in (path, made.path / "tables/respo/table1.md"):
+        with pytest.raises(UserError, match=r"is not there, and the results in .* are made up"):
+            read(lost)
+
+
 def test_what_is_left_out_of_a_pack(made):
     (made.path / "MANIFEST.json").write_text("{}")
     path = made.path / RUN / "checkpoints/128"
@@ -442,7 +453,7 @@ def test_generations_tell_no_times_of_what_came_later(made):
 
 def test_settings_by_which_runs_are_known(made):
     settings = read(made.folder)["settings"]
-    assert settings["main"].items() >= {"staleness": 32, "seed": 1, "mini_batch": 8}.items()
+    assert settings["main"].items() >= {"staleness": 32, "seed": 1, "reward": "strict_box"}.items()
     assert (
         settings["main"]["learning_rate"] == settings["chosen"]["training.optimizer.learning_rate"]
     )

@@ -8,6 +8,7 @@ from respo.explain.versions import version_lines
 
 Told = dict[str, Any]
 HASH = 12  # hex digits that are shown
+ON_LINE = 4  # settings
 NAMED = 5  # of many files
 
 
@@ -88,8 +89,8 @@ def _configuration(told: Told, everything: bool) -> Iterator[str]:
         for entry in objective["differs"]:
             yield f"  {entry['key']} {_value(entry['value'])}: {_default(entry['default'])}"
     if "differs" in settings:
-        if main := settings.get("main"):
-            yield ", ".join(f"{key} {_value(value)}" for key, value in main.items())
+        main = [f"{key} {_value(value)}" for key, value in settings.get("main", {}).items()]
+        yield from (", ".join(main[at : at + ON_LINE]) for at in range(0, len(main), ON_LINE))
         for entry in settings["differs"]:
             yield f"{entry['key']} {_value(entry['value'])}: {_default(entry['default'])}"
         for entry in settings["beside_study"]:

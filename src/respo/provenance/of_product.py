@@ -12,7 +12,7 @@ from respo.files import read_json, sha256_of
 from respo.provenance import environments, sources
 from respo.provenance.compare import Told
 from respo.provenance.environments import Environment
-from respo.provenance.of_run import read_train
+from respo.provenance.of_run import is_made_up, read_train
 from respo.provenance.places import CELL, RUN, Place
 from respo.provenance.shapes import mapping, texts
 from respo.provenance.synthetic import MADE_UP, is_synthetic
@@ -158,16 +158,8 @@ def of_study(study_folder: Path, study: ResolvedStudy) -> Told:
     ]
     there = [path for path in expected if path.is_file()]
     told = of_files(study_folder, {p.relative_to(study_folder).as_posix(): None for p in there})
-    told["warnings"] += _made_up(study_folder, study)
+    told["warnings"] += [MADE_UP] if is_made_up(study_folder, study) else []
     return told | {"expected": len(expected), "there": len(there)}
-
-
-def _made_up(study_folder: Path, study: ResolvedStudy) -> list[str]:
-    """Return the note on made-up results, told by the first run that has ended."""
-    for run in study.runs():
-        if train := read_train(study_folder, run):
-            return [MADE_UP] if train.get("synthetic") else []
-    return []
 
 
 def of_report(place: Place, study: ResolvedStudy) -> Told:
@@ -182,7 +174,8 @@ def of_report(place: Place, study: ResolvedStudy) -> Told:
         for name, state in contents.items()
         if state == "changed"
     ]
-    return {"contents": contents, "warnings": warnings + _made_up(place.study, study)}
+    warnings += [MADE_UP] if is_made_up(place.study, study) else []
+    return {"contents": contents, "warnings": warnings}
 
 
 def _shown(path: Path, report: bytes) -> sources.State:

@@ -19,6 +19,12 @@ def read_train(study_folder: Path, run: Run) -> Told:
     return mapping(read_json(path)) if path.is_file() else {}
 
 
+def is_made_up(study_folder: Path, study: ResolvedStudy) -> bool:
+    """Tell whether the results of a folder are made up, by the first run that has ended."""
+    ended = (train for run in study.runs() if (train := read_train(study_folder, run)))
+    return bool(next(ended, {}).get("synthetic"))
+
+
 def initial_weights(study_folder: Path, run: Run) -> Path:
     """Return the folder of the weights that a run starts from, a link where they are published."""
     return study_folder / "initial" / run.model / "weights"

@@ -47,17 +47,19 @@ def settings(path: Path, study: ResolvedStudy, run: Run) -> dict[str, Any]:
         UserError: the file is missing or of another version of the project.
     """
     config = load_run_config(path)
-    differs, chosen = [], {}
+    differs, chosen, main = [], {}, {}
     for key, value, default in _leaves(config):
         if key.startswith("objective"):
             continue
+        if key in MAIN:
+            main[key.rpartition(".")[2]] = value
         if default is ... or default is None:  # one of several keys that must be given
             if value is not None or default is ...:
                 chosen[key] = value
         elif value != default:
             differs.append({"key": key, "value": value, "default": default})
     return {
-        "main": {key.rpartition(".")[2]: chosen[key] for key in MAIN if key in chosen},
+        "main": main,
         "differs": differs,
         "chosen": chosen,
         "beside_study": _beside_study(config, study, run),

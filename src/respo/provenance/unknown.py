@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from respo.config import ResolvedStudy, load_resolved_study
+from respo.provenance.of_run import is_made_up
 from respo.provenance.places import KINDS, Place, absolute, place_in, study_folder
-from respo.provenance.targets import make, target_of
+from respo.provenance.targets import make, remake, target_of
 
 MANIFEST = "MANIFEST.json"
 
@@ -24,7 +25,12 @@ def absent(path: Path) -> str:
     study = load_resolved_study(folder / "study.yaml")
     if not _is_of(place, study):
         return f"{path}: no such file, and study {study.name} has no such {place.kind}"
-    return f"{path}: is not made yet. Make it: {make(folder, study.name, target_of(place))}"
+    if is_made_up(folder, study):
+        return f"{path}: is not there, and the results in {folder} are made up (synthetic)"
+    target = target_of(place)
+    if (folder / target).exists():  # and this, which is made with it, is lost
+        return f"{path}: is not there. Make it anew: {remake(folder, study.name, target)}"
+    return f"{path}: is not made yet. Make it: {make(folder, study.name, target)}"
 
 
 def _is_of(place: Place, study: ResolvedStudy) -> bool:
