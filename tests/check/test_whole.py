@@ -4,6 +4,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 from pathlib import Path
 
 import pyarrow as pa
@@ -79,7 +80,7 @@ def told_of(path: Path) -> list[str]:
         wrong = check(path).of("damaged")
     except UserError as error:
         return [str(error)]
-    assert all(finding.target for finding in wrong)
+    assert all(f.target or "sha256sum" in f.text or "copy it" in f.text for f in wrong)
     return [text for finding in wrong for text in (finding.name, finding.text)]
 
 
@@ -433,3 +434,36 @@ def test_checkpoints_that_the_record_names(study_copy):
     folder.unlink()
     folder.touch()
     assert f"{RUN}/checkpoints/2" in names(check(study_copy).of("damaged"))
+
+
+@pytest.mark.parametrize("file", ["tokenizer.json", "model.safetensors"])
+def test_a_list_that_is_damaged_itself_is_written_anew_without_training(study_copy, file):
+    """The weights are those of train.json, and the tokenizer is listed with other weights."""
+    path = study_copy / RUN / "checkpoints/2/SHA256SUMS"
+    whole = path.read_text()
+    sha256 = next(line for line in whole.splitlines() if line.endswith(file))
+    flipped = ("1" if sha256[0] == "0" else "0") + sha256[1:]
+    for damaged in (whole.replace(sha256, flipped), whole.replace(file, "x"), "x" + whole):
+        path.write_text(damaged)
+        (finding,) = check(study_copy).of("damaged")
+        assert (finding.name, finding.target) == (f"{RUN}/checkpoints/2/SHA256SUMS", None)
+        command = finding.text[finding.text.index("(cd ") : finding.text.index(" writes the")]
+        subprocess.run(["sh", "-c", command], check=True)
+        assert path.read_text() == whole
+
+
+def test_a_file_that_lies_beside_other_weights_is_copied(study_copy):
+    path = study_copy / RUN / "checkpoints/2/tokenizer.json"
+    appended(path, b" ")
+    (finding,) = check(study_copy).of("damaged")
+    start, other = finding.text.split("; copy it from ")
+    assert start == "was changed or damaged: its hash is not that in SHA256SUMS"
+    shutil.copy(other, path)
+    assert check(study_copy).ok
+
+
+def test_a_changed_study_is_blamed_and_not_what_was_made_from_it(study_copy):
+    path = study_copy / "study.yaml"
+    path.write_text(path.read_text().replace("seed: 0", "seed: 1"))
+    assert names(check(study_copy).of("damaged"))[0] == "study.yaml"
+    assert not [n for n in names(check(study_copy).of("damaged")) if n.startswith("tables")]

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from respo.check.findings import Finding
 from respo.check.folder import Folder
+from respo.check.recompute import STUDY
 from respo.check.whole import check_folder
 from respo.cli import command, say
 from respo.provenance.targets import command as command_around
@@ -67,13 +68,16 @@ def _tell_damaged(folder: Folder) -> None:
     for finding in findings:
         say(f"  {folder.path / finding.name}: {finding.text}")
     targets = dict.fromkeys(finding.target for finding in findings if finding.target)
+    if STUDY in targets:  # what else is wrong may follow from it, and is not to be made of it
+        targets = {STUDY: None}
     if targets and not folder.manifest:
         around = command_around(folder.path, folder.study.name)
         below = around.before.removeprefix("snakemake ")
         place = f"cd {shlex.quote(around.where)} && " if around.where else ""
         words = " ".join(f"{below}{target}" for target in targets)
         say(f"  {place}snakemake --force {words}{around.after}")
-        say("  makes them anew; then snakemake as usual, for what depends on them")
+        what = "it anew; then check again" if STUDY in targets else "them anew"
+        say(f"  makes {what}; then snakemake as usual, for what depends on {what.split()[0]}")
 
 
 def _tell_missing(folder: Folder) -> None:

@@ -3,15 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from respo.check.content import check_content
 from respo.check.expected import cells
-from respo.check.findings import without
 from respo.check.folder import Folder
-from respo.cli import UserError
+from respo.check.weights import check_weights
 from respo.config import Run
 from respo.config.study import BASELINE
 from respo.training.outputs import TABLES
-from respo.weight_files import INDEX, SUMS, policy_hash, read_sums, weight_files
 
 AFTER = "was changed after that was made"
 
@@ -68,7 +65,9 @@ def _initial(folder: Folder, model: str, skip_weights: bool) -> None:
         name,
         record.get("data_sha256"),
     )
-    _weights(folder, f"initial/{model}/weights", record.get("weights_sha256"), name, skip_weights)
+    check_weights(
+        folder, f"initial/{model}/weights", record.get("weights_sha256"), name, skip_weights
+    )
 
 
 def _run(folder: Folder, run: Run, skip_weights: bool) -> None:
@@ -100,7 +99,7 @@ def _run(folder: Folder, run: Run, skip_weights: bool) -> None:
     for update in saved:
         if update in checkpoints:
             path = f"{run.name}/checkpoints/{update}"
-            _weights(folder, path, checkpoints[update], name, skip_weights)
+            check_weights(folder, path, checkpoints[update], name, skip_weights)
         elif checkpoints:
             folder.found.damaged(name, f"checkpoints: lacks update {update} of the study", name)
     if others := checkpoints.keys() - saved:
@@ -121,60 +120,6 @@ def _agree(
     if record.get(key) is not None and other is not None and record[key] != other:
         text = f"{key}: is not that of {whose}: they do not belong together"
         folder.found.damaged(name, text, target or name)
-
-
-def _weights(folder: Folder, name: str, sha256: object, target: str, skip: bool) -> None:
-    """Check a folder in Hugging Face's format that a record has the hash of."""
-    path = folder.path / name
-    if not path.exists() or "checkpoints" in folder.left_out:
-        return
-    if not path.is_dir():
-        folder.found.damaged(name, "is no folder", target)
-        return
-    if folder.leads_out(name):
-        folder.found.note(name, "is a link to elsewhere: the weights there were not compared")
-        return
-    if any(f"{name}/{file.name}" in folder.found.bad for file in path.iterdir()):
-        return
-    try:
-        sums = read_sums(path)
-        heavy = {file.name for file in weight_files(path)}
-    except UserError as error:
-        bad = SUMS if f"{path / SUMS}:" in str(error) else INDEX
-        folder.found.damaged(f"{name}/{bad}", without(path / bad, str(error)), target)
-        return
-    there = {file.name for file in path.iterdir()} - {SUMS}
-    if not sums:
-        folder.found.note(name, f"has no {SUMS}: of its files only the weights were compared")
-    elif unlisted := there - sums.keys():
-        folder.found.damaged(f"{name}/{SUMS}", f"does not list {min(unlisted)}", target)
-    for file in sorted({*sums, *heavy}):
-        if file in there:
-            _weight(folder, f"{name}/{file}", sums.get(file), target, skip and file in heavy)
-        else:
-            folder.found.missing(f"{name}/{file}", target)
-    whole = all(folder.has(f"{name}/{file}") for file in heavy)
-    if (
-        whole
-        and not skip
-        and policy_hash(path, lambda f: folder.sha256(f"{name}/{f.name}")) != sha256
-    ):
-        text = f"is not the weights that {target} names"
-        folder.found.damaged(f"{name}/{min(heavy)}", text, target)
-
-
-def _weight(folder: Folder, name: str, sha256: str | None, target: str, skip: bool) -> None:
-    """Check one file of such a folder; of weights, also the length that its header tells."""
-    path = folder.path / name
-    if path.suffix == ".safetensors":
-        try:
-            check_content(path)
-        except UserError as error:
-            folder.found.damaged(name, without(path, str(error)), target)
-    if sha256 is not None and not skip and folder.has(name) and folder.sha256(name) != sha256:
-        folder.found.damaged(
-            name, f"was changed or damaged: its hash is not that in {SUMS}", target
-        )
 
 
 def _evaluation(folder: Folder, run: Run, cell: str, train: Mapping[str, Any]) -> None:

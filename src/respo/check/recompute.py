@@ -19,6 +19,7 @@ from respo.statistics.scores import read_scores
 # What another processor or version of NumPy may change.
 LAST_DIGITS = 1e-9
 # What benchmarks/synthetic.py does not compute as evaluation does.
+STUDY = "study.yaml"
 MADE_UP = ("standard_error", "majority")
 
 
@@ -89,10 +90,26 @@ def check_products(folder: Folder) -> int:
         How many tables were made again.
     """
     study = folder.study.study
+    _study(folder)
     for figure in study.figures:
         _record(folder, f"figures/{figure}.png")
     _record(folder, "explore.html")
     return sum(_table(folder, table) for table in study.tables)
+
+
+def _study(folder: Folder) -> None:
+    """Blame study.yaml, and not all that was made from it, if all records know another one."""
+    study = folder.study.study
+    products = [f"tables/{name}.md" for name in study.tables]
+    products += [f"figures/{name}.png" for name in study.figures]
+    records = [record_of(Path(name)).as_posix() for name in [*products, "explore.html"]]
+    known = [(folder.json(name) or {}).get("sources", {}).get(STUDY) for name in records]
+    known = [sha256 for sha256 in known if sha256 is not None]
+    alone = len(known) > 1 and len({*known}) == 1
+    if alone and folder.has(STUDY) and folder.sha256(STUDY) != known[0]:
+        text = f"is not the file that all {len(known)} of tables, figures and page were made from: "
+        text += "it was edited or damaged, or the study is another since and not done"
+        folder.found.damaged(STUDY, text, STUDY)
 
 
 def _record(folder: Folder, target: str) -> dict[str, Any] | None:

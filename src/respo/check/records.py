@@ -68,7 +68,7 @@ class Manifest(Record):
     left_out: list[str] = []
 
 
-KINDS = {
+KINDS: dict[str, type[Record]] = {
     "initial.json": Initial,
     "train.json": Train,
     "cell.json": Cell,
@@ -83,7 +83,9 @@ def wrong_shape(name: str, record: object) -> str | None:
         name: of the file.
         record: what stands in it.
     """
-    kind = Sources if name.endswith(".sources.json") else KINDS.get(Path(name).name, Record)
+    kind = KINDS.get(Path(name).name, Record)
+    if name.endswith(".sources.json"):
+        kind = Sources
     if not isinstance(record, dict):
         return "is no record of keys and values"
     try:
