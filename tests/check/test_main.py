@@ -25,6 +25,7 @@ def run(monkeypatch, capsys):
 def test_a_whole_study(finished_study, run):
     code, out = run(finished_study)
     assert code == 0
+    out = out.partition(" where it is from\n")[2]
     whole = rf"{finished_study}: whole\. \d+ files, 3 cells summed up again, 1 tables made again"
     assert re.match(whole, out)
 
@@ -76,3 +77,14 @@ def test_the_words_for_few_and_for_long_work(study_copy, run, monkeypatch, capsy
     module.main()
     told = capsys.readouterr().err.splitlines()
     assert re.fullmatch(r"\d+ files, \d+ MB read; now [\w./-]+", told[-1])
+
+
+def test_of_a_changed_study_only_that_is_made_anew(study_copy, run, monkeypatch):
+    path = study_copy / "study.yaml"
+    path.write_text(path.read_text().replace("seed: 0", "seed: 1"))
+    (study_copy / "explore.html").write_text("<html>")
+    monkeypatch.chdir(study_copy.parents[1])
+    code, out = run("results/mini")
+    assert code == 1
+    assert "  snakemake --force results/mini/study.yaml --config study=mini\n" in out
+    assert "  makes it anew; then check again; then snakemake as usual, for what" in out

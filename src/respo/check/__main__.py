@@ -76,8 +76,8 @@ def _tell_damaged(folder: Folder) -> None:
         place = f"cd {shlex.quote(around.where)} && " if around.where else ""
         words = " ".join(f"{below}{target}" for target in targets)
         say(f"  {place}snakemake --force {words}{around.after}")
-        what = "it anew; then check again" if STUDY in targets else "them anew"
-        say(f"  makes {what}; then snakemake as usual, for what depends on {what.split()[0]}")
+        them, first = ("it", " then check again;") if STUDY in targets else ("them", "")
+        say(f"  makes {them} anew;{first} then snakemake as usual, for what depends on {them}")
 
 
 def _tell_missing(folder: Folder) -> None:
