@@ -10,11 +10,17 @@ import pytest
 from respo.cli import UserError
 from respo.files import read_json, sha256_of, write_json, write_parquet
 from respo.provenance import sources
-from respo.provenance.read import read
+from respo.provenance.read import PACKED, read
 
 
 def states(told):
     return {one["what"]: one["state"] for one in told["made_from"]}
+
+
+def test_a_pack_warns_that_more_is_made_than_it_holds(made):
+    assert PACKED not in read(made.cell)["warnings"]
+    write_json(made.path / "MANIFEST.json", {"files": {}})
+    assert PACKED in read(made.cell)["warnings"]
 
 
 def append(path):

@@ -18,6 +18,10 @@ from respo.provenance.targets import command, remake, target_of
 
 OF_RUN = ("run", "metrics", "branches", "checkpoint")
 OF_CELL = ("cell", "scores", "generations")
+PACKED = (
+    "it lies in a pack: snakemake makes it where the project and this study's configuration are, "
+    "and also what the pack leaves out, such as weights"
+)
 
 
 def read(path: Path, study_folder: Path | None = None) -> dict[str, Any]:
@@ -73,6 +77,8 @@ def read(path: Path, study_folder: Path | None = None) -> dict[str, Any]:
     told |= _of(place, study)
     if place.study is not None and study is not None:
         told |= _commands(place, study)
+        if (place.study / unknown.MANIFEST).is_file():
+            told["warnings"] = [*told["warnings"], PACKED]
         if MADE_UP in told["warnings"]:
             told |= {"command": made_up_by(place.study, study.name), "synthetic": True}
     if told.get("environments"):
