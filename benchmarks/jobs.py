@@ -2,10 +2,12 @@
 
 Snakemake's share on this machine is the time by which 40 jobs that do nothing are longer than
 none, by job: for a rule with log, benchmark, message and parameters as ours have, against a bare
-one. A command's start is until its command line is read, against that of `python -c pass` with
-NumPy and PyArrow, which all of ours need. A job of Slurm starts Snakemake on its node, which
-reads the Snakefile: that is the last row, and why small jobs go a dozen together
-(`group-components` of the profile).
+one. What ours takes more is a shell and `tee` for the log, and what watches the job to measure it.
+A command's start is until its command line is read, against that of `python -c pass` with NumPy and
+PyArrow, which all of ours need. That is a floor, so the ratio is below 1: beyond it are YAML, the
+standard library and our own modules, for tables and figures the schema of the configuration, for
+training torch. A job of Slurm starts Snakemake on its node, which reads the Snakefile: that is the
+last row, and why small jobs go a dozen together (`group-components` of the profile).
 """
 
 import sys
