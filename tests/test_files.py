@@ -368,3 +368,20 @@ def test_a_revision_that_git_does_not_tell(installed, monkeypatch):
     assert files.code_revision.__wrapped__() == "unknown"
     monkeypatch.setenv("PATH", "")
     assert files.code_revision.__wrapped__() == "unknown"
+
+
+def test_a_revision_tells_code_that_is_not_committed(installed, monkeypatch):
+    monkeypatch.setattr(files, "CODE", (":/site-packages",))
+
+    def git(*arguments):
+        words = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", installed, *arguments]
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+
+    code = installed / "site-packages" / "respo" / "files.py"
+    git("init", "--quiet")
+    git("add", code)
+    git("commit", "--quiet", "--message", "one")
+    revision = files.code_revision.__wrapped__()
+    assert revision == git("rev-parse", "HEAD")
+    code.write_text(code.read_text() + "# more")
+    assert files.code_revision.__wrapped__() == f"{revision}-dirty"

@@ -29,7 +29,7 @@ CELL = {
         {
             "what": "benchmark",
             "path": "results/s/data/held_out/easy.parquet",
-            "sha256": "b" * 64,
+            "sha256": "0123456789ab" + "b" * 52,
             "state": "unchanged",
         },
         {
@@ -76,7 +76,7 @@ def test_a_cell():
         "  verifier: strict_box 0.1.0",
         "",
         "Made from",
-        "  benchmark: data/held_out/easy.parquet, bbbbbbbbbbbb, unchanged",
+        "  benchmark: data/held_out/easy.parquet, 0123456789ab, unchanged",
         "    a/b on the hub at v1, version 2",
         f"    commit {'d' * 40}",
         "    f.parquet, eeeeeeeeeeee",

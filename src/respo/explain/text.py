@@ -195,6 +195,8 @@ def _sources(told: Told, everything: bool) -> Iterator[str]:
         words = "all unchanged since" if same == len(recorded) else f"{same} unchanged since"
         yield f"{len(files)} files, of {len(runs)} runs, {words}"
     if everything:
+        if any(name.endswith("/metrics.parquet") for name in files):
+            yield "(the hashes of metrics.parquet leave its columns of times out)"
         for name, file in files.items():
             sha256 = f", {file['sha256'][:HASH]}" if file["sha256"] else ""
             yield name + sha256 + (f", {_state(file['state'])}" if file["state"] else "")
