@@ -217,7 +217,7 @@ def config_folder(tmp_path, hub):
     hub.files["me/more"] = {"c.jsonl": B}
     other = {"source": "rows", "hub": "me/more", "revision": "main", "files": ["c.jsonl"]}
     rows = yaml.safe_load(text)
-    union = {"source": "union", "parts": [rows, {**other, "fields": rows["fields"]}]}
+    union = {"source": "union", "parts": [rows, {**other, "fields": {**rows["fields"]}}]}
     (folder / "datasets" / "sums.yaml").write_text(yaml.safe_dump(union))
     (folder / "benchmarks" / "sums.yaml").write_text(
         text.replace("a.jsonl, ", "")

@@ -161,7 +161,7 @@ def _table(folder: Folder, table: str) -> bool:
     record = _record(folder, target)
     if record is None and folder.has(record_of(Path(target)).as_posix()):
         return False
-    if folder.irregular:
+    if folder.irregular or not folder.has(STUDY):
         return False
     folder.tell(target)
     try:
