@@ -157,8 +157,8 @@ def test_only_a_whole_folder_is_packed(study_copy, tmp_path):
 def test_paths_of_this_machine_are_not_packed(study_copy, tmp_path):
     """A model that lies in a folder of the user's, as study.yaml and config.yaml would name it."""
     study = study_copy / "study.yaml"
-    text = study.read_text()
-    study.write_text(text.replace("title: Miniature", "title: of /home/jane/models"))
+    # In a comment, which changes no table.
+    study.write_text(f"{study.read_text()}# of /home/jane/models\n")
     for record in study_copy.rglob("*.sources.json"):
         content = json.loads(record.read_text())
         del content["self_sha256"]

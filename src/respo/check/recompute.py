@@ -18,12 +18,12 @@ from respo.statistics.scores import read_scores
 
 # What another processor or version of NumPy may change.
 LAST_DIGITS = 1e-9
-# What benchmarks/synthetic.py does not compute as evaluation does.
 STUDY = "study.yaml"
 REPORT = "report.html"
 REPORT_TEXT = (
     "only its end was looked at, no hash of it is kept; what it shows was compared where it is from"
 )
+# What benchmarks/synthetic.py does not compute as evaluation does.
 MADE_UP = ("standard_error", "majority")
 
 
@@ -133,16 +133,15 @@ def _record(folder: Folder, target: str) -> dict[str, Any] | None:
         if folder.has(product) and folder.sha256(product) != sha256:
             folder.found.damaged(product, f"was changed after it was made: {name} tells", target)
         whole = whole and folder.has(product)
-    changed = [
-        source
-        for source, sha256 in record.get("sources", {}).items()
-        if _source(folder, source) not in (sha256, None)
-    ]
+    sources = record.get("sources", {})
+    found = {source: _source(folder, source) for source in sources}
+    changed = [name for name, sha256 in sources.items() if found[name] not in (sha256, None)]
     if changed and whole:
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         text = f"was made from another {changed[0]}{more} than lies there now"
         folder.found.damaged(target, text, target)
-    return record if whole and not changed else None
+    # Of fewer sources another table would come out.
+    return record if whole and found == sources else None
 
 
 def _source(folder: Folder, name: str) -> str | None:
