@@ -157,13 +157,11 @@ def test_only_a_whole_folder_is_packed(study_copy, tmp_path):
 def test_paths_of_this_machine_are_not_packed(study_copy, tmp_path):
     """A model that lies in a folder of the user's, as study.yaml and config.yaml would name it."""
     study = study_copy / "study.yaml"
-    # In a comment, which changes no table.
-    study.write_text(f"{study.read_text()}# of /home/jane/models\n")
-    for record in study_copy.rglob("*.sources.json"):
-        content = json.loads(record.read_text())
-        del content["self_sha256"]
-        content["sources"]["study.yaml"] = hashlib.sha256(study.read_bytes()).hexdigest()
-        record.write_text(json.dumps(content))
+    study.write_text(study.read_text().replace("title: Miniature", "title: of /home/jane/models"))
+    papers = Path(__file__).parents[2] / "config" / "reference"
+    assert call(table, "respo/table1", "--study", study_copy, "--reference", papers) == 0
+    assert call(figure, "respo/fig3", "--study", study_copy) == 0
+    assert call(page, "--study", study_copy) == 0
     out = tmp_path / "x.tar.gz"
     message = call(module, study_copy, "--out", out)
     assert f"{study}: holds '/home/jane/models', which tells of this machine" in message
