@@ -154,14 +154,16 @@ def test_only_a_whole_folder_is_packed(study_copy, tmp_path):
     assert call(module, study_copy, "--out", tmp_path / "x.zip") == 2
 
 
-def test_paths_of_this_machine_are_not_packed(study_copy, tmp_path):
+def test_paths_of_this_machine_are_not_packed(study_copy, tmp_path, monkeypatch):
     """A model that lies in a folder of the user's, as study.yaml and config.yaml would name it."""
     study = study_copy / "study.yaml"
     study.write_text(study.read_text().replace("title: Miniature", "title: of /home/jane/models"))
     papers = Path(__file__).parents[2] / "config" / "reference"
     assert call(table, "respo/table1", "--study", study_copy, "--reference", papers) == 0
     assert call(figure, "respo/fig3", "--study", study_copy) == 0
-    assert call(page, "--study", study_copy) == 0
+    (study_copy.parents[1] / "Snakefile").touch()
+    monkeypatch.chdir(study_copy.parents[1])
+    assert call(page, "--study", "results/mini") == 0
     out = tmp_path / "x.tar.gz"
     message = call(module, study_copy, "--out", out)
     assert f"{study}: holds '/home/jane/models', which tells of this machine" in message
