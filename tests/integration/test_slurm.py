@@ -362,7 +362,7 @@ def test_a_study(cluster, project):
     jobs = {}
     for line in told.splitlines():
         comment, account, *rest = line.split("|")
-        assert account == "papers"
+        assert account == "papers", line
         jobs[comment.split("_wildcards_")[-1]] = rest
     partition, nodes, got, state = jobs["experts_respo_2_1"]
     assert (partition, nodes, state) == ("gpu", "4", "COMPLETED")

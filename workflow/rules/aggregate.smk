@@ -161,6 +161,7 @@ rule report:
         "../../envs/local.yaml"
     threads: 1
     resources:
+        **small_job,
         mem_mb=1000,
         runtime=10,
     params:
