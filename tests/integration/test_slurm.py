@@ -374,9 +374,13 @@ def test_a_study(cluster, project):
     partition, nodes, got, state = jobs["dense_respo_2_1"]
     assert (partition, nodes, state) == ("gpu", "1", "COMPLETED")
     assert {"gres/gpu:h100=8", "cpu=32"} < {*got.split(",")}
-    # All benchmarks are scored in one job, on the partition without GPUs; so are table and figure.
-    print(jobs)
-    assert len(jobs) == 4
+    # On the partition without GPUs: all benchmarks scored in one job, all else a job of its own.
+    small = {"cells_cell_score", "table_respo_table1", "figure_respo_fig3", "explore", "report"}
+    assert jobs.keys() == {"dense_respo_2_1", "experts_respo_2_1", *(f"rule_{n}" for n in small)}
+    for name in small:
+        partition, nodes, got, state = jobs[f"rule_{name}"]
+        assert (partition, nodes, state) == ("cpu", "1", "COMPLETED")
+        assert "gres" not in got
 
 
 # Last, as it waits for Slurm's clock.
