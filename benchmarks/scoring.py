@@ -34,7 +34,7 @@ from typing import NamedTuple
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
 
 from benchmarks.race import Row, Taken, compare, main
-from respo.files import parquet_writer
+from respo.parquet import parquet_writer
 from respo.rewards.workers import Verdict, WorkerPool
 
 SHARED = Path(os.environ.get("RESPO_SHARED", Path(__file__).parents[2] / "shared"))

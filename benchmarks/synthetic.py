@@ -21,8 +21,9 @@ import torch
 
 from respo.config import ResolvedStudy, Run, load_study
 from respo.evaluation.score import SCHEMA
-from respo.files import sha256_of, write_json, write_parquet, write_text
+from respo.files import sha256_of, write_json, write_text
 from respo.objectives import LOG_W_EDGES, SIGNS, code_hash, kernel
+from respo.parquet import write_parquet
 from respo.training.local.metrics import QUANTILES, branches_table, metrics_table
 
 CONFIG = Path(__file__).parents[1] / "config"

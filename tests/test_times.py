@@ -5,7 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from respo.files import sha256_of, write_json, write_parquet, write_text
+from respo.files import sha256_of, write_json, write_text
+from respo.parquet import write_parquet
 from respo.times import settle_times
 
 RUN = "m/grpo/N2/seed1"

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from respo.cli import UserError
-from respo.files import parquet_made_from, read_json, sha256_of
+from respo.files import read_json, sha256_of
+from respo.parquet import parquet_made_from
 
 Hash = Callable[[Path], str]
 

@@ -8,7 +8,8 @@ import safetensors.numpy
 
 from respo.check.content import check_content
 from respo.cli import UserError
-from respo.files import write_parquet, write_record
+from respo.files import write_record
+from respo.parquet import write_parquet
 
 
 def png(*chunks):

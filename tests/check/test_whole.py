@@ -13,16 +13,8 @@ import pytest
 from respo.check.folder import Folder
 from respo.check.whole import check_folder
 from respo.cli import UserError
-from respo.files import (
-    made_from,
-    read_json,
-    read_parquet,
-    seal,
-    sha256_of,
-    write_json,
-    write_parquet,
-    write_record,
-)
+from respo.files import read_json, seal, sha256_of, write_json, write_record
+from respo.parquet import made_from, read_parquet, write_parquet
 from respo.weight_files import write_sums
 
 RUN = "mini/respo/N2/seed1"

@@ -13,7 +13,7 @@ from huggingface_hub import close_session, constants, errors
 
 from respo.cli import UserError
 from respo.data.hub import fetch, fetch_model
-from respo.files import made_from
+from respo.parquet import made_from
 
 CONFIG = """\
 source: rows

@@ -6,7 +6,7 @@ import sys
 import pyarrow.parquet as pq
 
 from respo.data import chain
-from respo.files import made_from, read_parquet
+from respo.parquet import made_from, read_parquet
 
 CONFIG = "source: chain\noperators: [1, 2]\nrows: 20\nseed: 5\n"
 

@@ -8,7 +8,7 @@ import pytest
 
 from respo.cli import UserError
 from respo.data.records import BATCH_ROWS, Record, records
-from respo.files import write_parquet
+from respo.parquet import write_parquet
 
 ROWS = [{"q": "1+1", "a": 2}, {"q": "1+2", "a": 3}]
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from respo.evaluation.cell import main
-from respo.files import read_json, sha256_of, write_parquet
+from respo.files import read_json, sha256_of
+from respo.parquet import write_parquet
 
 PROVENANCE = {
     "verifier": {"name": "strict_box", "version": "1"},

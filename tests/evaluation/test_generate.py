@@ -15,7 +15,8 @@ from respo.cli import UserError
 from respo.evaluation import shards
 from respo.evaluation.engines import Sampling, local, vllm
 from respo.evaluation.generate import SCHEMA, generate, main
-from respo.files import made_from, sha256_of, write_parquet
+from respo.files import sha256_of
+from respo.parquet import made_from, write_parquet
 from respo.policy import Policy, character_tokenizer, load_policy, policy_hash, save_policy
 from respo.policy.weights import expected_shapes
 

@@ -9,7 +9,7 @@ import pytest
 
 from respo.cli import UserError
 from respo.evaluation.generations import Generation, Generations
-from respo.files import write_parquet
+from respo.parquet import write_parquet
 
 ROW = {"problem_id": "p", "answer": "3", "response": "r"}
 

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from respo.evaluation.score import _Progress, _summary, main
-from respo.files import made_from, read_parquet, sha256_of, write_parquet
+from respo.files import sha256_of
+from respo.parquet import made_from, read_parquet, write_parquet
 from respo.statistics.scores import read_scores
 
 SHARED = Path(os.environ.get("RESPO_SHARED", Path(__file__).parents[3] / "shared"))

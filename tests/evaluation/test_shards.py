@@ -10,7 +10,7 @@ import pytest
 from respo.evaluation import shards
 from respo.evaluation.engines import Response
 from respo.evaluation.shards import Shards
-from respo.files import write_parquet
+from respo.parquet import write_parquet
 
 FIRST = Response("a", 0, "5", 2, False)
 SECOND = Response("b", 1, "…\n", 24, True)

@@ -15,7 +15,7 @@ from respo.evaluation import verifiers
 from respo.evaluation.generations import Generation
 from respo.evaluation.score import main
 from respo.evaluation.verifiers import Options, _Once, gold_for, open_verifier
-from respo.files import made_from, read_parquet
+from respo.parquet import made_from, read_parquet
 from respo.rewards.workers import Pair, Verdict, WorkerError
 
 

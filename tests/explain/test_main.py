@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from respo.explain import __main__ as command
-from respo.files import write_parquet
+from respo.parquet import write_parquet
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from respo.data import chain
-from respo.files import made_from
+from respo.parquet import made_from
 
 ROOT = Path(__file__).parents[2]
 RUN = "results/rows/mini/grpo/N1/seed1"

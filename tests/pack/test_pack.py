@@ -14,7 +14,8 @@ import yaml
 
 from respo.check import __main__ as check
 from respo.cli import UserError
-from respo.files import code_revision, read_json
+from respo.environment import code_revision
+from respo.files import read_json
 from respo.pack import __main__ as module
 from respo.pack.contents import check_private
 from respo.reporting import figure, table

@@ -6,7 +6,7 @@ import yaml
 
 from respo.cli import UserError
 from respo.config import load_model
-from respo.files import write_parquet
+from respo.parquet import write_parquet
 from respo.plan.calibrate import calibrated
 
 HEAD = "s\th:m:s\tmax_rss\n"

@@ -7,9 +7,11 @@ import pyarrow as pa
 import pytest
 
 from respo.config import Run, load_study
+from respo.environment import environment
 from respo.evaluation.cell import summarize
-from respo.files import environment, sha256_of, write_json, write_parquet, write_record, write_text
+from respo.files import sha256_of, write_json, write_record, write_text
 from respo.objectives import code_hash
+from respo.parquet import write_parquet
 from respo.provenance import sources
 from respo.provenance.environments import run_made_from
 from respo.statistics.scores import read_scores

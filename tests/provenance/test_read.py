@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from respo.cli import UserError
-from respo.files import read_json, sha256_of, write_json, write_parquet
+from respo.files import read_json, sha256_of, write_json
+from respo.parquet import write_parquet
 from respo.provenance import sources
 from respo.provenance.read import PACKED, read
 

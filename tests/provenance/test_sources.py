@@ -4,7 +4,9 @@ import pyarrow as pa
 import pytest
 
 from respo.cli import UserError
-from respo.files import environment, read_json, sha256_of, write_json, write_parquet
+from respo.environment import environment
+from respo.files import read_json, sha256_of, write_json
+from respo.parquet import write_parquet
 from respo.provenance import sources
 
 

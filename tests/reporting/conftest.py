@@ -9,7 +9,8 @@ from respo.config import Run, load_study
 from respo.config.schema import Chain, ChainBenchmark, LocalModel, Method, Study
 from respo.config.study import ResolvedStudy
 from respo.config.yaml import canonical
-from respo.files import sha256_of, write_json, write_parquet, write_text
+from respo.files import sha256_of, write_json, write_text
+from respo.parquet import write_parquet
 from respo.reporting.results import Results
 
 UPDATES = 32

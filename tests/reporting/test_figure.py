@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from respo.files import made_from, read_parquet, write_parquet
+from respo.parquet import made_from, read_parquet, write_parquet
 from respo.provenance.sources import read_sources
 from respo.reporting import figure, notes, style
 

@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from respo.cli import UserError
-from respo.files import made_from, read_parquet, write_parquet
+from respo.parquet import made_from, read_parquet, write_parquet
 from respo.reporting.results import Results
 
 

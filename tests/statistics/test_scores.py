@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from respo import files
+from respo import parquet
 from respo.statistics.__main__ import main, summary
 from respo.statistics.scores import read_scores
 
@@ -236,10 +236,10 @@ def test_flipped_bits_of_a_page_are_found(tmp_path: Path) -> None:
 
 
 def test_no_flipped_bit_of_the_footer_changes_the_scores(tmp_path: Path) -> None:
-    """As `respo.files` writes them. 300 bits of a fixed seed; all were tried once."""
+    """As `respo.parquet` writes them. 300 bits of a fixed seed; all were tried once."""
     path = tmp_path / "s.parquet"
     rows = [row | {"sample": i} for i in range(20) for row in ROWS[:1]]
-    files.write_parquet(path, pa.Table.from_pylist(rows), {"seed": 3})
+    parquet.write_parquet(path, pa.Table.from_pylist(rows), {"seed": 3})
     expected = repr(read_scores(path))
     whole = path.read_bytes()
     seal = whole.index(b"respo footer sha256:")

@@ -297,7 +297,7 @@ def test_a_real_training_that_is_killed(study: ResolvedStudy, run: Path, log: Pa
 def write_prompts(path: Path) -> None:
     import pyarrow as pa
 
-    from respo.files import write_parquet
+    from respo.parquet import write_parquet
 
     prompts = chain.distinct_prompts(1, 3, 40, seed=5, held_out=False)
     names = [f"row-{index}" for index in range(len(prompts))]

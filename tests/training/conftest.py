@@ -9,7 +9,7 @@ import torch
 from respo import objectives
 from respo.config.schema import RunConfig, Training, WarmStart
 from respo.data import chain
-from respo.files import write_parquet
+from respo.parquet import write_parquet
 from respo.policy import Policy, character_tokenizer, load_policy, save_policy
 from respo.policy.weights import expected_shapes
 from respo.training.local.prompts import Prompts, load_prompts

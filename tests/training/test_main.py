@@ -16,15 +16,9 @@ import torch
 from respo.cli import UserError
 from respo.config.schema import RunConfig
 from respo.config.yaml import canonical
-from respo.files import (
-    environment,
-    made_from,
-    read_json,
-    read_parquet,
-    sha256_of,
-    write_json,
-    write_parquet,
-)
+from respo.environment import environment
+from respo.files import read_json, sha256_of, write_json
+from respo.parquet import made_from, read_parquet, write_parquet
 from respo.policy import Policy, load_policy, policy_hash, save_policy
 from respo.training.local import __main__ as command_line
 from respo.training.local import device

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from respo.cli import UserError
-from respo.files import write_parquet
+from respo.parquet import write_parquet
 from respo.policy import character_tokenizer
 from respo.training.local.prompts import Prompts, load_prompts, shuffled_epochs
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from respo.config.schema import RunConfig
-from respo.files import environment
+from respo.environment import environment
 from respo.policy import load_policy, policy_hash
 from respo.training.local import state as state_module
 from respo.training.local import trainer as trainer_module

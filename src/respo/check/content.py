@@ -7,7 +7,8 @@ from pathlib import Path
 
 from respo.cli import UserError
 from respo.config.yaml import read_yaml
-from respo.files import parquet_batches, read_json
+from respo.files import read_json
+from respo.parquet import parquet_batches
 
 PNG = b"\x89PNG\r\n\x1a\n"
 END = {".html": b"</html>", ".pdf": b"%%EOF"}

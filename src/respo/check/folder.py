@@ -11,7 +11,8 @@ from respo.check.findings import Findings, without
 from respo.check.records import leads_out, wrong_file, wrong_shape
 from respo.cli import UserError, printable
 from respo.config import ResolvedStudy, load_resolved_study
-from respo.files import SEAL, parquet_made_from, read_json, sha256_of
+from respo.files import SEAL, read_json, sha256_of
+from respo.parquet import parquet_made_from
 from respo.provenance.sources import CONFIG
 
 PROGRESS_SECONDS = 5.0

@@ -9,8 +9,8 @@ from respo.check.findings import without
 from respo.check.folder import Folder
 from respo.cli import UserError
 from respo.config import Run
+from respo.environment import code_revision
 from respo.evaluation.cell import summarize
-from respo.files import code_revision
 from respo.provenance.sources import METRICS, REFERENCE, record_of, source_sha256
 from respo.reporting.results import Results
 from respo.reporting.table import make

@@ -14,7 +14,8 @@ from respo.data.choices import read_choices
 from respo.data.hub import fetch
 from respo.data.programs import ProgramReading
 from respo.data.rows import read_rows, read_union
-from respo.files import sha256_of, write_parquet, write_parquet_rows
+from respo.files import sha256_of
+from respo.parquet import write_parquet, write_parquet_rows
 
 PROGRAM_ROWS = pa.schema([(key, pa.string()) for key in ("id", "prompt", "answer", "tests")])
 

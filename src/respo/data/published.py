@@ -30,7 +30,8 @@ from respo.config.schema import Checkpoint, PublishedConfig
 from respo.config.validate import validate
 from respo.config.yaml import read_yaml
 from respo.data.hub import fetch_model
-from respo.files import environment, read_json, write_record
+from respo.environment import environment
+from respo.files import read_json, write_record
 from respo.weight_files import INDEX, WEIGHTS, policy_hash, weight_files
 
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")

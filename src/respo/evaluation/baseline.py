@@ -9,7 +9,8 @@ import argparse
 from pathlib import Path
 
 from respo.cli import UserError, command
-from respo.files import environment, read_json, sha256_of, write_record
+from respo.environment import environment
+from respo.files import read_json, sha256_of, write_record
 
 
 @command

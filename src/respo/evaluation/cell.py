@@ -12,8 +12,9 @@ from typing import Any
 import yaml
 
 from respo.cli import UserError, command
+from respo.environment import environment
 from respo.evaluation.trained import anew, checkpoint_hash, read_train
-from respo.files import environment, sha256_of, write_record
+from respo.files import sha256_of, write_record
 from respo.provenance.environments import run_made_from
 from respo.statistics import cluster_bootstrap, pass_at_1
 from respo.statistics.scores import Scores, read_scores

@@ -20,11 +20,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from respo.cli import UserError, command
+from respo.environment import environment
 from respo.evaluation import shards
 from respo.evaluation.engines import Engine, Request, Response, Sampling
 from respo.evaluation.problems import HELD_OUT, encode, read_problems
 from respo.evaluation.trained import anew, checkpoint_hash, read_train
-from respo.files import environment, parquet_made_from, parquet_writer, sha256_of
+from respo.files import sha256_of
+from respo.parquet import parquet_made_from, parquet_writer
 from respo.weight_files import check_sums, policy_hash
 
 PROGRESS_SECONDS = 5.0

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from respo.cli import UserError
 from respo.evaluation.formats import FOREIGN_COLUMNS, translated
-from respo.files import parquet_batches, parquet_made_from
+from respo.parquet import parquet_batches, parquet_made_from
 
 FORMATS = (".parquet", ".jsonl")
 COLUMNS = (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from respo.cli import UserError
 from respo.evaluation.engines import Engine
-from respo.files import read_parquet
+from respo.parquet import read_parquet
 
 # Where a file that somebody names comes from.
 HELD_OUT = "results/STUDY/data/held_out/NAME.parquet"

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from respo.cli import UserError
 from respo.evaluation.generations import Generation, Gold
 from respo.evaluation.problems import HELD_OUT, REMEDY
-from respo.files import read_parquet
+from respo.parquet import read_parquet
 
 
 def gold_of(path: Path) -> Gold:

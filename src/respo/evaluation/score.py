@@ -46,7 +46,8 @@ from respo.evaluation.verifiers import (
     gold_for,
     open_verifier,
 )
-from respo.files import atomic_path, parquet_writer, sha256_of
+from respo.files import atomic_path, sha256_of
+from respo.parquet import parquet_writer
 from respo.rewards import boxed_answer
 from respo.rewards.workers import MEMORY_MB, SECONDS, Verdict
 

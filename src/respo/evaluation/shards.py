@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from respo.cli import UserError
 from respo.evaluation.engines import Response
-from respo.files import parquet_batches, parquet_made_from, write_parquet
+from respo.parquet import parquet_batches, parquet_made_from, write_parquet
 
 SECONDS = 60.0
 FINISHED = "finished.parquet"

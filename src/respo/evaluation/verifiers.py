@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from respo.cli import UserError
+from respo.environment import environment
 from respo.evaluation.generations import Generation, Gold
 from respo.evaluation.problems import HELD_OUT
 from respo.evaluation.program_tests import ProgramTests, gold_of
-from respo.files import environment
 from respo.rewards import boxed_answer
 from respo.rewards.workers import MEMORY_MB, SECONDS, Pair, Verdict, WorkerError, WorkerPool
 

@@ -28,7 +28,8 @@ from respo.check.expected import MANIFEST
 from respo.check.folder import Folder
 from respo.check.whole import check_folder, is_left_out
 from respo.cli import UserError, command
-from respo.files import SEAL, environment, seal
+from respo.environment import environment
+from respo.files import SEAL, seal
 from respo.pack.archive import write_archive
 from respo.pack.contents import check_private, chosen, content
 

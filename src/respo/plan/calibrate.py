@@ -8,7 +8,7 @@ from respo.cli import UserError
 from respo.config import load_model
 from respo.config.schema import Estimate
 from respo.config.yaml import canonical
-from respo.files import parquet_rows, read_parquet
+from respo.parquet import parquet_rows, read_parquet
 
 GB = 1e9
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from respo.cli import UserError
 from respo.config.yaml import read_yaml
-from respo.files import parquet_made_from, read_json, sha256_of
+from respo.files import read_json, sha256_of
+from respo.parquet import parquet_made_from
 from respo.provenance.shapes import number, texts
 from respo.provenance.sources import state
 

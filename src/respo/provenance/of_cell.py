@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from respo.config import ResolvedStudy
-from respo.files import parquet_made_from, read_json
+from respo.files import read_json
+from respo.parquet import parquet_made_from
 from respo.provenance import environments, inputs
 from respo.provenance.compare import Told, hash_of, source, weights
 from respo.provenance.durations import duration

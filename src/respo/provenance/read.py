@@ -6,7 +6,8 @@ from typing import Any
 
 from respo.cli import UserError
 from respo.config import ResolvedStudy, load_resolved_study
-from respo.files import code_revision, parquet_made_from
+from respo.environment import code_revision
+from respo.parquet import parquet_made_from
 from respo.provenance import inputs, of_product, unknown
 from respo.provenance.compare import Told, hash_of, source, weights
 from respo.provenance.of_cell import of_cell

@@ -11,14 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from respo.cli import UserError
-from respo.files import (
-    environment,
-    made_from,
-    read_json,
-    read_parquet,
-    sha256_of,
-    write_record,
-)
+from respo.environment import environment
+from respo.files import read_json, sha256_of, write_record
+from respo.parquet import made_from, read_parquet
 
 SUFFIX = ".sources.json"
 CONFIG = Path(__file__).parents[3] / "config"

@@ -11,7 +11,8 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 from respo.cli import UserError
 from respo.config import Run, load_resolved_study
 from respo.config.schema import Positive, Strict
-from respo.files import made_from, read_json, read_parquet, sha256_of
+from respo.files import read_json, sha256_of
+from respo.parquet import made_from, read_parquet
 from respo.provenance import sources
 from respo.reporting import selection
 from respo.statistics import pass_at_k

@@ -8,7 +8,7 @@ are the same in all else.
 from datetime import UTC, datetime
 from typing import Any
 
-from respo.files import environment
+from respo.environment import environment
 
 # Keys: update, at, device, versions.
 Start = dict[str, Any]

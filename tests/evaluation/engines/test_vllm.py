@@ -16,7 +16,7 @@ import torch
 from tokenizers import decoders, models, pre_tokenizers
 
 from respo.evaluation.engines.vllm import seed_of
-from respo.files import made_from
+from respo.parquet import made_from
 from respo.policy import Policy, Tokenizer, load_policy, policy_hash, save_policy
 from respo.policy.chat import load_chat
 from respo.policy.weights import expected_shapes

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from respo.files import write_parquet
+from respo.parquet import write_parquet
 
 
 def _write(made, benchmark, rows, method="grpo", seed=1):

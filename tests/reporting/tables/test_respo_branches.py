@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from respo.cli import UserError
-from respo.files import made_from, write_parquet
+from respo.parquet import made_from, write_parquet
 from respo.reporting import table
 
 # Rollout batches of 8 updates: four of them.

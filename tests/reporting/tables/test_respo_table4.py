@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from respo.cli import UserError
-from respo.files import write_parquet
+from respo.parquet import write_parquet
 from respo.reporting import table
 
 ID = "respo/table4"

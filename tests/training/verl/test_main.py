@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 from respo import objectives
-from respo.files import made_from, read_json, read_parquet, write_json
+from respo.files import read_json, write_json
+from respo.parquet import made_from, read_parquet
 from respo.policy import load_policy, policy_hash, save_policy
 from respo.training.local.metrics import METRICS
 from respo.training.verl import update_log

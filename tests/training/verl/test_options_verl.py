@@ -12,7 +12,7 @@ import torch
 
 from respo.config import load_model, load_study
 from respo.config.schema import VerlModel
-from respo.files import write_parquet
+from respo.parquet import write_parquet
 from respo.rewards import overlong_penalty
 from respo.training.verl.options import Paths, verl_options
 from respo.training.verl.prompts import verl_prompts

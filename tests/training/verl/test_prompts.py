@@ -8,7 +8,7 @@ import yaml
 
 from respo.cli import UserError
 from respo.config.yaml import canonical
-from respo.files import made_from, read_parquet, write_parquet
+from respo.parquet import made_from, read_parquet, write_parquet
 from respo.training.local.prompts import shuffled_epochs
 from respo.training.verl import prompts
 from respo.training.verl.prompts import verl_prompts

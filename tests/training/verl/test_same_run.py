@@ -21,7 +21,8 @@ from tokenizers import Tokenizer as Backend
 from respo import objectives
 from respo.config.schema import RunConfig, WarmStart
 from respo.data import chain
-from respo.files import read_json, read_parquet, write_json, write_parquet
+from respo.files import read_json, write_json
+from respo.parquet import read_parquet, write_parquet
 from respo.policy import (
     Policy,
     Samples,

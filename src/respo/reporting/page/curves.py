@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from respo.config import Run
-from respo.files import read_parquet
+from respo.parquet import read_parquet
 from respo.reporting.curves import batch_means, points, window
 from respo.reporting.page.make import below
 from respo.reporting.results import Results

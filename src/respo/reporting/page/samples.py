@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from respo.cli import UserError
-from respo.files import parquet_take, read_parquet
+from respo.parquet import parquet_take, read_parquet
 
 EACH = 2  # right ones, and wrong ones
 PROMPT = 1000  # characters that are shown

@@ -16,7 +16,9 @@ import torch
 from respo.cli import UserError, command
 from respo.config import load_run_config
 from respo.config.schema import RunConfig
-from respo.files import environment, read_json, sha256_of, write_parquet, write_record
+from respo.environment import environment
+from respo.files import read_json, sha256_of, write_record
+from respo.parquet import write_parquet
 from respo.policy import Policy
 from respo.training.local.device import check_device, device_name, peak_memory_mb
 from respo.training.local.initial import load_initial

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from respo.cli import UserError
-from respo.files import parquet_columns, read_parquet
+from respo.parquet import parquet_columns, read_parquet
 from respo.policy import Tokenizer
 
 

@@ -26,7 +26,8 @@ from respo.cli import UserError, command
 from respo.config import load_initial_config
 from respo.config.schema import InitialConfig, WarmStart
 from respo.data import chain
-from respo.files import environment, sha256_of, write_record
+from respo.environment import environment
+from respo.files import sha256_of, write_record
 from respo.policy import Policy, Tokenizer, create_policy, policy_hash, save_policy, token_log_probs
 from respo.training.local.device import check_device, device_name
 from respo.training.local.initial import RECORD, WEIGHTS, is_made

@@ -27,16 +27,9 @@ from typing import Any
 from respo.cli import UserError, command
 from respo.config import load_model, load_run_config
 from respo.config.schema import RunConfig, VerlModel, VerlPolicy
-from respo.files import (
-    environment,
-    made_from,
-    read_json,
-    read_parquet,
-    sha256_of,
-    write_json,
-    write_parquet,
-    write_record,
-)
+from respo.environment import environment
+from respo.files import read_json, sha256_of, write_json, write_record
+from respo.parquet import made_from, read_parquet, write_parquet
 from respo.training.local.initial import WEIGHTS, read_record
 from respo.training.local.interrupt import Interrupt
 from respo.training.local.metrics import branches_table, metrics_table

@@ -15,7 +15,8 @@ import pyarrow as pa
 from respo.cli import UserError, command
 from respo.config import load_run_config
 from respo.config.schema import RunConfig, VerlPolicy
-from respo.files import sha256_of, write_parquet
+from respo.files import sha256_of
+from respo.parquet import write_parquet
 from respo.policy.chat import Chat, load_chat
 from respo.training.local.prompts import read_rows, shuffled_epochs
 from respo.training.verl.options import Paths

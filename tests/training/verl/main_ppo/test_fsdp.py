@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from respo.files import read_json, read_parquet
+from respo.files import read_json
+from respo.parquet import read_parquet
 from respo.policy import load_policy, policy_hash, token_log_probs
 from respo.training.local.metrics import METRICS
 from respo.training.verl import update_log

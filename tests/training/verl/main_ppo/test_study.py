@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from respo.files import read_parquet
+from respo.parquet import read_parquet
 
 pytestmark = [pytest.mark.verl, pytest.mark.integration, pytest.mark.filterwarnings("ignore")]
 for package in ("verl", "vllm", "megatron", "mbridge"):
