@@ -4,10 +4,12 @@
 #   snakemake --config study=NAME               another one
 #   snakemake results/tiny/.../cell.json        one cell of a table, and only what it needs
 #
-# Each rule calls `python -m respo.<stage>`; rules/common.smk reads the study.
+# Each rule calls `python -m respo.<stage>`; rules/study.smk reads the study.
 
 
-include: "workflow/rules/common.smk"
+include: "workflow/rules/study.smk"
+include: "workflow/rules/start.smk"
+include: "workflow/rules/wildcards.smk"
 include: "workflow/rules/cluster.smk"
 
 
