@@ -22,30 +22,39 @@ RESOURCES = (
 )
 
 
-def job(place):
-    """Keyword resources of jobs of which a function of the wildcards gives nodes and GPUs of each."""
+def job(places):
+    """Keyword resources of jobs, from nodes and GPUs of each by model.
+
+    What is the same for all models is a value: Snakemake asks each function once for each job.
+    """
+    asked = {model: request(cluster, *place) for model, place in places.items()}
 
     def resource(key):
-        # Snakemake leaves out a resource that is None.
-        return lambda wildcards: request(cluster, *place(wildcards)).get(key)
+        values = {resources.get(key) for resources in asked.values()}
+        if len(values) == 1:
+            return values.pop()
+        return lambda wildcards: asked[wildcards.model].get(key)
 
-    return {key: resource(key) for key in RESOURCES}
-
-
-def training_place(wildcards):
-    """Nodes, and GPUs of each, of a job that trains a model for verl."""
-    resources = resolved.models[wildcards.model].resources
-    return resources.nodes, resources.gpus_per_node
+    found = {key: resource(key) for key in RESOURCES}
+    return {key: value for key, value in found.items() if value is not None}
 
 
-def evaluation_place(wildcards):
-    """One node and the GPUs that vLLM divides a model among."""
-    return 1, evaluation_gpus(wildcards)
-
-
-training_job = job(training_place)
-evaluation_job = job(evaluation_place)
-small_job = job(lambda wildcards: ())
+training_job = job(
+    {
+        name: (model.resources.nodes, model.resources.gpus_per_node)
+        for name, model in resolved.models.items()
+        if isinstance(model, VerlModel)
+    }
+)
+# One node and the GPUs that vLLM divides a model among.
+evaluation_job = job(
+    {
+        name: (1, evaluation_gpus(model))
+        for name, model in resolved.models.items()
+        if isinstance(model, VerlModel | VllmModel)
+    }
+)
+small_job = request(cluster)
 
 
 def before_start():

@@ -138,9 +138,8 @@ def prompt_limit(wildcards):
     )
 
 
-def evaluation_gpus(wildcards):
+def evaluation_gpus(model):
     """GPUs of an evaluation job: vLLM divides the model among them."""
-    model = resolved.models[wildcards.model]
     if isinstance(model, VllmModel):
         return model.resources.gpus
     return model.resources.parallelism.rollout_tensor
@@ -152,4 +151,4 @@ def evaluation_memory(wildcards):
     memory = model.resources.memory_mb
     if isinstance(model, VllmModel):
         return memory
-    return memory * evaluation_gpus(wildcards) // model.resources.gpus_per_node
+    return memory * evaluation_gpus(model) // model.resources.gpus_per_node
