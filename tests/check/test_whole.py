@@ -15,6 +15,7 @@ from respo.check.whole import check_folder
 from respo.cli import UserError
 from respo.files import read_json, seal, sha256_of, write_json, write_record
 from respo.parquet import made_from, read_parquet, write_parquet
+from respo.provenance.sources import write_sources
 from respo.weight_files import write_sums
 
 RUN = "mini/respo/N2/seed1"
@@ -158,7 +159,8 @@ def edited(path: Path, **changes: object) -> None:
         (
             lambda at: appended(at / f"{RUN}/config.yaml", b"# edited\n"),
             f"{RUN}/config.yaml",
-            f"is not the file that {RUN}/train.json was made from",
+            f"is not the file that {RUN}/train.json was made from: it was changed after that was "
+            "made. A start writes it anew",
         ),
         (
             lambda at: remade(at / "data/held_out/easy.parquet", answer="5"),
@@ -374,26 +376,121 @@ def test_manifests_of_another_shape(study_copy, manifest, text):
         "tables/respo/table1.md",
     ],
 )
-@pytest.mark.parametrize("what", ["pipe", "link", "folder", "dangling"])
+@pytest.mark.parametrize("what", ["pipe", "device", "folder", "dangling"])
 def test_what_is_no_file_of_the_folder_is_not_read(study_copy, name, what):
     path = study_copy / name
     path.unlink()
     match what:
         case "pipe":
             os.mkfifo(path)
-        case "link":
-            path.symlink_to("/etc/passwd")
+        case "device":
+            path.symlink_to("/dev/zero")
         case "folder":
             path.mkdir()
         case _:
             path.symlink_to("nowhere")
     wrong = check(study_copy)
-    text = {"link": "leads out of the folder, by a link", "dangling": "is a link to nothing"}
     found = {finding.name: finding.text for finding in wrong.of("damaged")}
     if "checkpoints" in name and what == "folder":
         assert not wrong.ok
     else:
-        assert found[name].startswith(text.get(what, "is no regular file"))
+        text = "is a link to nothing" if what == "dangling" else "is no regular file"
+        assert found[name].startswith(text)
+
+
+@pytest.mark.parametrize("name", ["study.yaml", TRAIN, "tables/respo/table1.md"])
+@pytest.mark.parametrize("above", [False, True])
+def test_a_pack_does_not_lead_out(study_copy, name, above):
+    """A file, or the folder that it is in, is a link to elsewhere."""
+    write_record(study_copy / "MANIFEST.json", {"files": {}})
+    path = study_copy / name
+    link = path.parent if above and path.parent != study_copy else path
+    elsewhere = shutil.move(link, study_copy.parents[1] / "elsewhere")
+    link.symlink_to(elsewhere)
+    text = "leads out of the folder, by a link; put the file itself here"
+    if name == "study.yaml":
+        with pytest.raises(UserError, match=rf"study\.yaml: {text}"):
+            Folder(study_copy)
+    else:
+        assert (name, text) in [(f.name, f.text) for f in check(study_copy).of("damaged")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        RUN,
+        "mini",
+        f"{RUN}/checkpoints/2",
+        "initial/mini/weights",
+        f"{CELL}/cell.json",
+        "study.yaml",
+        "tables/respo/table1.md",
+    ],
+)
+def test_what_was_moved_to_another_disk_is_followed(study_copy, name):
+    link = study_copy / name
+    elsewhere = Path(shutil.move(link, study_copy.parents[1] / "elsewhere"))
+    link.symlink_to(elsewhere)
+    found = check(study_copy)
+    assert found.ok
+    assert (name, f"is a link to {elsewhere}, followed") in [
+        (note.name, note.text) for note in found.of("note")
+    ]
+    files = [elsewhere] if elsewhere.is_file() else elsewhere.rglob("*.*")
+    for path in files:  # compared as if it lay in the folder
+        if path.is_file() and path.name not in FREE and "grpo" not in path.parts:
+            appended(path, b"x")
+            assert not told_whole(study_copy), path
+            path.write_bytes(path.read_bytes()[:-1])
+
+
+def told_whole(path: Path) -> bool:
+    """Tell whether nothing is wrong with a folder."""
+    try:
+        return check(path).ok
+    except UserError:
+        return False
+
+
+def test_a_link_that_the_study_does_not_need_is_not_followed(study_copy):
+    (study_copy / "more").symlink_to(study_copy.parents[1])
+    (study_copy / "more.txt").symlink_to("/etc/passwd")
+    found = check(study_copy)
+    assert found.ok
+    assert names(found.of("note")) == ["report.html"]
+    assert names(found.of("foreign")) == ["more.txt"]
+
+
+def test_many_links_are_one_line(study_copy):
+    """As of a tool that keeps the content of files elsewhere."""
+    folder = study_copy.parents[1] / "content"
+    folder.mkdir()
+    for number, path in enumerate(sorted((study_copy / CELL).glob("*.*"))):
+        path.symlink_to(shutil.move(path, folder / str(number)))
+    for number, path in enumerate(sorted((study_copy / "tables/respo").iterdir())):
+        path.symlink_to(shutil.move(path, folder / f"table{number}"))
+    found = check(study_copy)
+    assert found.ok
+    texts = [note.text for note in found.of("note") if note.name != "report.html"]
+    assert len(texts) > 5
+    assert {*texts} == {"is a link out of the folder, followed"}
+
+
+def test_a_report_that_is_not_the_one_that_was_made(study_copy):
+    files = {name: sha256_of(study_copy / name) for name in ("explore.html", "study.yaml")}
+    report = study_copy / "report.html"
+    write_sources(study_copy, "mini", [report], "0", files)
+    assert not check(study_copy).all
+    report.write_text("<html>other</html>\n")
+    (finding,) = check(study_copy).of("damaged")
+    assert (finding.name, finding.target) == ("report.html", "report.html")
+    assert finding.text == "was changed after it was made: report.sources.json tells"
+    write_sources(study_copy, "mini", [report], "0", files | {"explore.html": "0"})
+    (finding,) = check(study_copy).of("damaged")
+    assert finding.text == "was made from another explore.html than lies there now"
+    appended(study_copy / "report.sources.json", b"x")
+    (finding,) = check(study_copy).of("damaged")
+    assert finding.name == "report.sources.json"
 
 
 def test_a_study_that_is_a_pipe(tmp_path):
@@ -416,14 +513,7 @@ def test_checkpoints_that_the_record_names(study_copy):
     assert finding.text == "checkpoints: lacks update 2 of the study"
     edited(study_copy / TRAIN, checkpoints=weights)
     folder = study_copy / RUN / "checkpoints/2"
-    elsewhere = shutil.move(folder, study_copy.parents[1] / "elsewhere")
-    folder.symlink_to(elsewhere)
-    found = check(study_copy)
-    assert found.ok
-    assert "is a link to elsewhere: the weights there were not compared" in [
-        finding.text for finding in found.of("note")
-    ]
-    folder.unlink()
+    shutil.rmtree(folder)
     folder.touch()
     assert f"{RUN}/checkpoints/2" in names(check(study_copy).of("damaged"))
 

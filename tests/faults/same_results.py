@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 TIMES = {"seconds", "tokens_per_second"}
 VOLATILE = {"seconds", "peak_memory_mb", "restarts", "starts", "ended", "outputs", "self_sha256"}
 # Logs and times of jobs; the two pages show them.
-LEFT_OUT = ("logs/", "benchmarks/", "explore.", "report.html")
+LEFT_OUT = ("logs/", "benchmarks/", "explore.", "report.")
 
 
 def differences(one: Path, other: Path) -> Iterator[str]:

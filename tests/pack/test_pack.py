@@ -155,6 +155,22 @@ def test_only_a_whole_folder_is_packed(study_copy, tmp_path):
     assert call(module, study_copy, "--out", tmp_path / "x.zip") == 2
 
 
+def test_what_lies_elsewhere_is_packed_if_asked_for(study_copy, packed, tmp_path):
+    """A run on another disk, and weights, which no pack has: the pack is the same."""
+    run = study_copy / "mini/respo/N2/seed1"
+    weights = run / "checkpoints/2"
+    weights.symlink_to(shutil.move(weights, tmp_path / "weights"))
+    assert call(module, study_copy, "--out", tmp_path / "a.tar.gz") == 0
+    elsewhere = shutil.move(run, tmp_path / "elsewhere")
+    run.symlink_to(elsewhere)
+    message = call(module, study_copy, "--out", tmp_path / "b.tar.gz")
+    assert message.startswith(f"error: {run}: is a link to {elsewhere}; pack with --follow-links")
+    assert not (tmp_path / "b.tar.gz").exists()
+    assert call(module, study_copy, "--out", tmp_path / "b.tar.gz", "--follow-links") == 0
+    for name in ("a.tar.gz", "b.tar.gz"):
+        assert (tmp_path / name).read_bytes() == packed.read_bytes()
+
+
 def test_paths_of_this_machine_are_not_packed(study_copy, tmp_path, monkeypatch):
     """A model that lies in a folder of the user's, as study.yaml and config.yaml would name it."""
     study = study_copy / "study.yaml"

@@ -220,7 +220,7 @@ def test_a_table_tells_its_sources(made, table, suffix, here):
     assert f"made from results {told['digits']} -->" in table.read_text()
     assert told["environments"]["table"][0].items() >= here.items()
     assert told["environments"]["training"][0]["torch"] == "2.13"
-    assert told["command"].split()[2] == f"{made.path}/tables/respo/table1.html"
+    assert told["command"].split()[2] == f"{table.with_suffix(suffix)}"
     assert told["redraw"].startswith("python -m respo.reporting.table respo/table1 --study ")
 
 
@@ -245,6 +245,41 @@ def test_a_table_that_was_edited(table):
     table.write_text("<!-- made from results 0123456789ab -->")
     told = read(table)["warnings"]
     assert told[1].startswith(f"{table}: says that it was made from results 0123456789ab, its rec")
+
+
+def test_a_file_beside_a_table_is_its_own_target(table):
+    """Only what is there: not every table has one."""
+    path = table.with_name("table1.contrasts.csv")
+    path.write_text("a,made_from\n1,0\n")
+    assert read(path)["command"].split()[2] == str(path)
+
+
+@pytest.mark.parametrize("key", ["sources", "products"])
+@pytest.mark.parametrize("name", ["{secret}", "../../secret", "tables/../../../secret"])
+def test_a_record_that_names_files_elsewhere_is_refused(made, table, tmp_path, key, name):
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    path = table.with_suffix(".sources.json")
+    record = {k: value for k, value in read_json(path).items() if k != "self_sha256"}
+    name = name.format(secret=secret)
+    write_json(path, record | {key: record[key] | {name: sha256_of(secret)}})
+    for asked in (table, path):
+        with pytest.raises(UserError, match=rf"{key}: '.*' is no name of a file of this folder"):
+            read(asked)
+
+
+def test_a_pack_with_links_that_lead_out_is_refused(made, table, tmp_path):
+    """Results of one's own may: a run was moved to another disk."""
+    elsewhere = tmp_path / "elsewhere"
+    made.folder.rename(elsewhere)
+    made.folder.symlink_to(elsewhere)
+    assert read(table)["warnings"] == []
+    assert states(read(made.cell)) == dict.fromkeys(ALL_OF_CELL, "unchanged")
+    write_json(made.path / "MANIFEST.json", {"files": {}})
+    copy = shutil.copy(table, tmp_path / "t.md")
+    for path, folder in ((table, None), (made.cell, None), (made.path, None), (copy, made.path)):
+        with pytest.raises(UserError, match=r"seed1: leads out of the pack, by a link, and was no"):
+            read(Path(path), folder)
 
 
 def test_a_table_without_record(table):
@@ -334,6 +369,11 @@ def test_files_outside_of_a_study_tell_what_they_say_themselves(made, tmp_path):
     assert read(tmp_path / "m.parquet")["recorded"].keys() == {
         *("config_sha256", "data_sha256", "initial_sha256")
     }
+    whole = (tmp_path / "m.parquet").read_bytes()
+    assert b"log_ratio_mean" in whole
+    (tmp_path / "m.parquet").write_bytes(whole.replace(b"log_ratio_mean", b"log_ratio_meal"))
+    with pytest.raises(UserError, match=r"m\.parquet: .*footer"):
+        read(tmp_path / "m.parquet")
     shutil.copy(made.training_set, tmp_path / "d.parquet")
     assert read(tmp_path / "d.parquet")["rows"]["origin"].startswith("unknown")
 
@@ -382,7 +422,14 @@ RUN = "qwen3-tiny/respo/N32/seed2"
     ("name", "target"),
     [
         ("tables/respo/table1.html", "tables/respo/table1.html"),
-        ("figures/respo/fig3.png", "figures/respo/fig3.png"),
+        ("tables/respo/table1.tex", "tables/respo/table1.tex"),
+        ("tables/respo/table1.txt", "tables/respo/table1.html"),
+        ("tables/respo/table1.contrasts.csv", "tables/respo/table1.html"),
+        ("figures/respo/fig3.pdf", "figures/respo/fig3.pdf"),
+        ("figures/respo/fig3.sources.json", "figures/respo/fig3.sources.json"),
+        ("figures/respo/fig3", "figures/respo/fig3.png"),
+        ("explore.sources.json", "explore.sources.json"),
+        ("report.html", "report.html"),
         ("explore.html", "explore.html"),
         ("data/held_out/chain-easy.parquet", "data/held_out/chain-easy.parquet"),
         ("data/train/chain.yaml", "data/train/chain.parquet"),

@@ -45,6 +45,9 @@ def test_record(tmp_path):
     [
         (lambda record: [record], "study: is missing or of another kind"),
         (lambda record: {**record, "sources": []}, "sources: is missing or of another kind"),
+        (lambda record: {**record, "sources": {"/a": "0"}}, "sources: '/a' is no name of a file"),
+        (lambda record: {**record, "products": {"a/../b": "0"}}, "products: 'a/../b' is no name"),
+        (lambda record: {**record, "sources": {"a": 1}}, "sources: is missing or of another kind"),
         (lambda record: {**record, "study": "another", "self_sha256": "x"}, "was changed or damag"),
     ],
 )

@@ -11,6 +11,7 @@ from respo.config.study import BASELINE
 from respo.training.outputs import TABLES
 
 AFTER = "was changed after that was made"
+START = "A start writes it anew, and if it differs then, makes anew what depends on it"
 
 
 def check_chain(folder: Folder, skip_weights: bool) -> None:
@@ -41,7 +42,9 @@ def _same(folder: Folder, name: str, holder: str, recorded: object) -> None:
     if recorded is None or not folder.has(name) or not folder.has(holder):
         return
     if folder.sha256(name) != recorded:
-        folder.found.damaged(name, f"is not the file that {holder} was made from: it {AFTER}", name)
+        start = f". {START}" if name.endswith(".yaml") else ""
+        text = f"is not the file that {holder} was made from: it {AFTER}{start}"
+        folder.found.damaged(name, text, name)
 
 
 def _data(folder: Folder, stem: str) -> None:

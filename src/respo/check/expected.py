@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from respo.config import ResolvedStudy, Run
+from respo.provenance.inside import MANIFEST
 from respo.provenance.sources import record_of
 from respo.reporting.table import suffixes
 from respo.training.outputs import TABLES
 
-MANIFEST = "MANIFEST.json"
 # Beside what is expected: of the workflow, of trainers, of evaluations, of a pack.
 BESIDE = re.compile(
     r"(logs|benchmarks)/.*"
@@ -19,6 +19,8 @@ BESIDE = re.compile(
     r"|.*/seed\d+/(checkpoints/state|verl|steps|stacks|ray|tensorboard|wandb)/.*"
     r"|.*/seed\d+/updates\.jsonl"
     rf"|{MANIFEST}|reference/[^/]+\.csv"
+    # Results of older versions lack it.
+    r"|report\.sources\.json"
 )
 LEFT_OVER = re.compile(r"(.*/)?\.[^/]+\.part(/.*)?")
 

@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from respo.check.expected import MANIFEST
 from respo.check.findings import Findings, without
-from respo.check.records import leads_out, wrong_file, wrong_shape
+from respo.check.records import wrong_shape
 from respo.cli import UserError, printable
 from respo.config import ResolvedStudy, load_resolved_study
 from respo.files import SEAL, read_json, sha256_of
 from respo.parquet import parquet_made_from
+from respo.provenance.inside import MANIFEST, leads_out, wrong_file
 from respo.provenance.sources import CONFIG
 
 PROGRESS_SECONDS = 5.0
@@ -27,6 +27,8 @@ class Folder:
         found: what is wrong with it.
         left_out: kinds of files that a pack comes without, empty for a results folder.
         papers: the folder of the papers' numbers.
+        follow: whether links may lead out of the folder: in a pack, they may not.
+        followed: names of the links that do.
         read: bytes that were hashed.
         irregular: whether something lies there that is no file of the folder: others than the
             check must not read it.
@@ -40,8 +42,9 @@ class Folder:
         """
         self.path = path
         self._root = Path(os.path.realpath(path))
-        for name in ("study.yaml", MANIFEST):
-            if wrong := wrong_file(self._root, path / name):
+        for name in (MANIFEST, "study.yaml"):
+            self.follow = name != MANIFEST and not (path / MANIFEST).is_file()
+            if wrong := self.wrong(name):
                 raise UserError(f"{path / name}: {wrong}")
         if not (path / "study.yaml").is_file():
             raise UserError(
@@ -57,6 +60,7 @@ class Folder:
         self.papers = own if own.is_dir() else CONFIG / "reference"
         self.read = 0
         self.irregular = False
+        self.followed: list[str] = []
         self._hashes: dict[str, str] = {}
         self._told = time.monotonic()
 
@@ -74,12 +78,12 @@ class Folder:
         return (self.path / name).is_file() and self.wrong(name) is None
 
     def leads_out(self, name: str) -> bool:
-        """Tell whether a name leads out of the folder, by a link."""
-        return leads_out(self._root, self.path / name)
+        """Tell whether a name leads out of the folder, by a link, though it may not."""
+        return not self.follow and leads_out(self._root, self.path / name)
 
     def wrong(self, name: str) -> str | None:
         """Tell why what lies there is no file of this folder; None if it is one, or not there."""
-        return wrong_file(self._root, self.path / name)
+        return wrong_file(self._root, self.path / name, self.follow)
 
     def sha256(self, name: str) -> str:
         """Hash a file of the folder, once."""

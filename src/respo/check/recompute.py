@@ -21,7 +21,8 @@ LAST_DIGITS = 1e-9
 STUDY = "study.yaml"
 REPORT = "report.html"
 REPORT_TEXT = (
-    "only its end was looked at, no hash of it is kept; what it shows was compared where it is from"
+    "only its end was looked at: an older version made it, or report.sources.json, which has its "
+    "hash, is lost; what it shows was compared where it is from"
 )
 # What benchmarks/synthetic.py does not compute as evaluation does.
 MADE_UP = ("standard_error", "majority")
@@ -98,7 +99,9 @@ def check_products(folder: Folder) -> int:
     for figure in study.figures:
         _record(folder, f"figures/{figure}.png")
     _record(folder, "explore.html")
-    if folder.has(REPORT):
+    if folder.is_file(record_of(Path(REPORT)).as_posix()):
+        _record(folder, REPORT)
+    elif folder.has(REPORT):
         folder.found.note(REPORT, REPORT_TEXT)
     return sum(_table(folder, table) for table in study.tables)
 

@@ -4,17 +4,16 @@ A folder may come from anybody: what a record says is read only if it has the ki
 and a name in it never leads out of the folder.
 """
 
-import os
-import stat
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
+from respo.provenance.inside import is_inside
+
 
 def _inside(name: str) -> str:
-    parts = PurePosixPath(name)
-    if parts.is_absolute() or ".." in parts.parts or "\0" in name or parts.as_posix() != name:
+    if not is_inside(name):
         raise ValueError(f"{name!r} is no name of a file of this folder")
     return name
 
@@ -96,30 +95,3 @@ def wrong_shape(name: str, record: object) -> str | None:
         text = problem["msg"].removeprefix("Value error, ")
         return f"{keys}: {text[0].lower() + text[1:]}"
     return None
-
-
-def wrong_file(root: Path, path: Path) -> str | None:
-    """Tell why what lies under a name is no file of a folder; None if it is one, or not there.
-
-    Pipes and devices would be waited for, and a link may lead to any file of this machine.
-
-    Args:
-        root: the folder, without links.
-        path: below it.
-    """
-    if not os.path.lexists(path):
-        return None
-    if leads_out(root, path):
-        return "leads out of the folder, by a link; put the file itself here"
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return "is a link to nothing"
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    return None if stat.S_ISREG(mode) else "is no regular file"
-
-
-def leads_out(root: Path, path: Path) -> bool:
-    """Tell whether a path leads out of a folder, given without links, by a link."""
-    return not Path(os.path.realpath(path)).is_relative_to(root)

@@ -30,7 +30,7 @@ def check_weights(folder: Folder, name: str, sha256: object, target: str, skip: 
         folder.found.damaged(name, "is no folder", target)
         return
     if folder.leads_out(name):
-        folder.found.note(name, "is a link to elsewhere: the weights there were not compared")
+        folder.found.damaged(name, "leads out of the folder, by a link", target)
         return
     there = {file.name for file in path.iterdir()} - {SUMS}
     if any(f"{name}/{file}" in folder.found.bad for file in (*there, SUMS)):

@@ -1,6 +1,7 @@
 """The whole check of a results folder, step by step."""
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from respo.check.findings import without
 from respo.check.folder import Folder
 from respo.check.recompute import check_cells, check_products
 from respo.cli import UserError, explain
+from respo.provenance.inside import links_out
 
 # What a pack may come without: parts of names by kind.
 LEFT_OUT = {
@@ -18,6 +20,7 @@ LEFT_OUT = {
     "generations": ("/generations.parquet",),
     "report": ("report.html",),
 }
+FEW = 5  # links of which each is told where it leads
 
 
 class Counts(NamedTuple):
@@ -40,10 +43,12 @@ def check_folder(folder: Folder, skip_weights: bool = False) -> Counts:
     of_weights = {e.name: e for e in expected.weights(folder.study)}
     below = tuple(f"{name}/" for name in (*of_weights, "reference"))
     read = {name for name in names if name.startswith(below)}
+    read |= {name for weights in of_weights for name in _of_weights(folder, weights)}
     for name in sorted(read.union(wanted, folder.manifest.get("files", ()))):
         if wrong := folder.wrong(name):
             folder.found.damaged(name, wrong, wanted[name].target if name in wanted else None)
             folder.irregular = True
+    _links(folder, {*read, *wanted, *of_weights})
     _manifest(folder, names)
     for name in sorted(wanted):
         if folder.has(name):
@@ -63,6 +68,29 @@ def _files(folder: Path, below: str = "") -> Iterator[str]:
             yield from _files(path, f"{name}/")
         elif not path.is_dir():
             yield name
+
+
+def _of_weights(folder: Folder, weights: str) -> Iterator[str]:
+    """Yield the files of a folder of weights, also where it or one above it is a link."""
+    path = folder.path / weights
+    if path.is_dir() and not folder.leads_out(weights):
+        yield from (f"{weights}/{file.name}" for file in path.iterdir() if not file.is_dir())
+
+
+def _links(folder: Folder, names: Collection[str]) -> None:
+    """Name the links, of files or of folders above them, that lead to another place."""
+    if not folder.follow:
+        return
+    for link in links_out(folder.path):
+        name = link.relative_to(folder.path).as_posix()
+        is_used = name in names or any(one.startswith(f"{name}/") for one in names)
+        if is_used and link.exists() and name not in folder.found.bad:
+            folder.followed.append(name)
+    for name in folder.followed:
+        text = f"is a link to {os.path.realpath(folder.path / name)}, followed"
+        if len(folder.followed) > FEW:
+            text = "is a link out of the folder, followed"
+        folder.found.note(name, text)
 
 
 def _manifest(folder: Folder, names: list[str]) -> None:

@@ -10,6 +10,8 @@ Told = dict[str, Any]
 HASH = 12  # hex digits that are shown
 ON_LINE = 4  # settings
 NAMED = 5  # of many files
+# Steps that tell themselves how long they worked; of the others, the whole job was timed.
+WORK = ("warm start", "initial weights", "training")
 
 
 def lines(told: Told, everything: bool = False) -> Iterator[str]:
@@ -222,7 +224,7 @@ def _times(told: Told) -> Iterator[str]:
     training = told.get("training", {})
     for step, seconds in told.get("durations", {}).items():
         if seconds is not None:
-            yield f"{step}: {_duration(seconds)}"
+            yield f"{step} ({'work' if step in WORK else 'job'}): {_duration(seconds)}"
     for start in training.get("starts", ()):
         if "at" in start:
             where = f"after update {start['update']}" if start.get("update") else "from the start"

@@ -7,7 +7,8 @@ weights, logs, report.html, and without --generations the responses. The same fo
 bytes.
 
 The folder is checked first (`respo.check`): one that is damaged or incomplete is not packed, and
-neither are files that name folders of this machine.
+neither are files that name folders of this machine. With --follow-links what lies elsewhere, with a
+link in its place, is copied into the pack; without it such a folder is refused.
 
     tar xf STUDY.tar.gz
     python -m respo.check STUDY
@@ -20,11 +21,11 @@ The page shows responses: made again from a pack without them, it has none.
 import argparse
 import hashlib
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from respo.check.expected import MANIFEST
 from respo.check.folder import Folder
 from respo.check.whole import check_folder, is_left_out
 from respo.cli import UserError, command
@@ -32,6 +33,7 @@ from respo.environment import environment
 from respo.files import SEAL, seal
 from respo.pack.archive import write_archive
 from respo.pack.contents import check_private, chosen, content
+from respo.provenance.inside import MANIFEST
 
 PACKAGES = ("numpy", "pyarrow", "matplotlib")
 
@@ -53,6 +55,9 @@ def main() -> None:
     parser.add_argument(
         "--with-paths", action="store_true", help="pack files that name folders of this machine"
     )
+    parser.add_argument(
+        "--follow-links", action="store_true", help="pack what links lead to, out of the folder"
+    )
     options = parser.parse_args()
     if not options.out.name.endswith(".tar.gz"):
         parser.error(f"argument --out: {options.out}: the name must end in .tar.gz")
@@ -61,6 +66,8 @@ def main() -> None:
     left_out = ["checkpoints", "report"] + ([] if options.generations else ["generations"])
     _refuse(folder, left_out, options.partial)
     files = dict(chosen(folder, left_out))
+    if not options.follow_links:
+        _refuse_links(folder, files)
     if not options.with_paths:
         for name, path in files.items():
             check_private(name, path)
@@ -89,6 +96,17 @@ def _refuse(folder: Folder, left_out: list[str], partial: bool) -> None:
             f"{folder.path}: {first}, one of {len(wrong)}; `python -m respo.check {folder.path}` "
             f"names them and the remedies{hint}"
         )
+
+
+def _refuse_links(folder: Folder, files: Iterable[str]) -> None:
+    """End if a file lies elsewhere: a link in a folder that came from others may lead anywhere."""
+    for link in folder.followed:
+        if any(name == link or name.startswith(f"{link}/") for name in files):
+            path = folder.path / link
+            raise UserError(
+                f"{path}: is a link to {os.path.realpath(path)}; pack with --follow-links if "
+                "others may read what lies there"
+            )
 
 
 def make_manifest(folder: Folder, files: dict[str, Path], left_out: list[str]) -> dict[str, Any]:

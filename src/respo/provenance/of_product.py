@@ -166,8 +166,7 @@ def of_report(place: Place, study: ResolvedStudy) -> Told:
     """Tell whether what a report shows is still what lies beside it."""
     assert place.study is not None
     text = place.path.read_bytes()
-    names = [f"tables/{name}.html" for name in study.study.tables]
-    names += [f"figures/{name}.png" for name in study.study.figures] + ["explore.html"]
+    names = sources.shown_in_report(study)
     contents = {name: _shown(place.study / name, text) for name in names}
     warnings = [
         f"{place.study / name}: {_state_words(state)}"

@@ -6,7 +6,6 @@ from respo.config import ResolvedStudy, Run
 from respo.files import read_json
 from respo.provenance import inputs
 from respo.provenance.compare import Told, hash_of, source, weights
-from respo.provenance.durations import duration
 from respo.provenance.environments import environments
 from respo.provenance.settings import settings_or_reason
 from respo.provenance.shapes import mapping, number, sequence
@@ -77,7 +76,7 @@ def of_run(study_folder: Path, study: ResolvedStudy, run: Run) -> Told:
     told["training"]["starts"] = [mapping(start) for start in sequence(train.get("starts"))]
     told["durations"] = {
         "warm start": first.get("seconds"),
-        "training": number(train.get("seconds")) or duration(study_folder, f"train/{run.name}"),
+        "training": number(train.get("seconds")),
     }
     told["warnings"] += _warnings(told)
     return told

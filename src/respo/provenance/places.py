@@ -5,10 +5,8 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
-from respo.cli import UserError
 from respo.config import Run
+from respo.parquet import parquet_columns
 from respo.provenance.sources import SUFFIX, record_of
 
 # What a Parquet file is, by columns that no other kind has together.
@@ -94,7 +92,7 @@ def place_in(path: Path, folder: Path) -> Place | None:
     there = Place(path, "study", folder)
     if text in (".", "study.yaml"):
         return there
-    if text in ("explore.html", "report.html", f"explore{SUFFIX}"):
+    if text in ("explore.html", "report.html", f"explore{SUFFIX}", f"report{SUFFIX}"):
         return replace(there, kind=text.partition(".")[0].replace("explore", "page"))
     if name.parts[0] in ("tables", "figures") and len(name.parts) > 1 and not path.is_dir():
         id_ = record_of(Path(*name.parts[1:])).as_posix().removesuffix(SUFFIX)
@@ -127,11 +125,7 @@ def _in_run(there: Place, run: Run, rest: str) -> Place | None:
 def _outside(path: Path) -> Place | None:
     """Tell by its content what lies in no results folder, or at no known place of one."""
     if path.suffix == ".parquet" and path.is_file():
-        try:
-            columns = set(pq.read_schema(path).names)
-        except (OSError, ValueError) as error:
-            reason = " ".join(str(error).split())
-            raise UserError(f"{path}: not a readable Parquet file ({reason})") from None
+        columns = set(parquet_columns(path))
         kinds = [kind for kind, needed in PARQUET.items() if needed <= columns]
         return Place(path, kinds[0]) if kinds else None
     if path.name.endswith(".json") and path.is_file():

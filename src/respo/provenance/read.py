@@ -8,8 +8,9 @@ from respo.cli import UserError
 from respo.config import ResolvedStudy, load_resolved_study
 from respo.environment import code_revision
 from respo.parquet import parquet_made_from
-from respo.provenance import inputs, of_product, unknown
+from respo.provenance import inputs, of_product, places, unknown
 from respo.provenance.compare import Told, hash_of, source, weights
+from respo.provenance.inside import MANIFEST, links_out
 from respo.provenance.of_cell import of_cell
 from respo.provenance.of_run import of_run, read_train
 from respo.provenance.places import TABLES, Place, locate
@@ -39,12 +40,17 @@ def read(path: Path, study_folder: Path | None = None) -> dict[str, Any]:
         (unchanged, changed, missing; see `compare`); `training_set`, `benchmark_rows`, `initial`
         (see `inputs`); `environments` by step; `differing`, the keys in which the environments of
         the sources of a table differ, by step; `verifier`, `sampling`, `training` (starts, times),
-        `durations` in seconds by step, `sources`; `command`, which makes it anew, or where
+        `durations` in seconds by step, of generation, scoring and cell those of the whole job, else
+        those of the work in it; `sources`; `command`, which makes it anew, or where
         `synthetic` is true makes up the whole folder; `code_here`, the revision of this checkout.
 
     Raises:
-        UserError: there is no such path, it is nothing whose origin is recorded, or it is damaged.
+        UserError: there is no such path, it is nothing whose origin is recorded, it is damaged, or
+            it lies in a pack with links that lead out of it.
     """
+    for folder in (study_folder, places.study_folder(path)):
+        if folder is not None:
+            _check_pack(folder)
     if study_folder is not None and not (study_folder / "study.yaml").is_file():
         wrong = "has no study.yaml" if study_folder.is_dir() else "no such folder"
         raise UserError(f"{study_folder}: {wrong}; --study takes results/STUDY")
@@ -78,13 +84,26 @@ def read(path: Path, study_folder: Path | None = None) -> dict[str, Any]:
     told |= _of(place, study)
     if place.study is not None and study is not None:
         told |= _commands(place, study)
-        if (place.study / unknown.MANIFEST).is_file():
+        if (place.study / MANIFEST).is_file():
             told["warnings"] = [*told["warnings"], PACKED]
         if MADE_UP in told["warnings"]:
             told |= {"command": made_up_by(place.study, study.name), "synthetic": True}
     if told.get("environments"):
         told["code_here"] = code_revision()
     return told
+
+
+def _check_pack(folder: Path) -> None:
+    """Refuse a pack with links that lead out of it: it is not as it was made, and may be anybody's.
+
+    Raises:
+        UserError: it has one.
+    """
+    if (folder / MANIFEST).is_file() and (link := next(links_out(folder), None)):
+        raise UserError(
+            f"{link}: leads out of the pack, by a link, and was not read; unpack the archive again "
+            f"(or delete {folder / MANIFEST} if the folder is your own study by now)"
+        )
 
 
 def _study(place: Place) -> ResolvedStudy | None:

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from respo.cli import UserError
+from respo.config import ResolvedStudy
 from respo.environment import environment
 from respo.files import read_json, sha256_of, write_record
 from respo.parquet import made_from, read_parquet
+from respo.provenance.inside import is_inside
 
 SUFFIX = ".sources.json"
 CONFIG = Path(__file__).parents[3] / "config"
@@ -54,6 +56,12 @@ def record_of(product: Path) -> Path:
     return product.with_name(product.name.partition(".")[0] + SUFFIX)
 
 
+def shown_in_report(study: ResolvedStudy) -> list[str]:
+    """Return the files below a results folder that `report.html` shows."""
+    tables = [f"tables/{name}.html" for name in study.study.tables]
+    return [*tables, *(f"figures/{name}.png" for name in study.study.figures), "explore.html"]
+
+
 def write_sources(
     study_folder: Path,
     study: str,
@@ -92,16 +100,19 @@ def read_sources(path: Path) -> dict[str, Any]:
     """Read a record.
 
     Raises:
-        UserError: it is missing, damaged or of another shape.
+        UserError: it is missing, damaged, of another shape, or names files outside of its folder.
     """
     record = read_json(path)
     kinds = {"study": str, "made_from": str, "environment": dict, "products": dict, "sources": dict}
     for key, kind in kinds.items():
         value = record.get(key) if isinstance(record, dict) else None
-        hashes = (
-            value.values() if key in ("products", "sources") and isinstance(value, dict) else ()
-        )
-        if not isinstance(value, kind) or not all(isinstance(sha256, str) for sha256 in hashes):
+        files = value if key in ("products", "sources") and isinstance(value, dict) else {}
+        if outside := [name for name in files if not is_inside(name)]:
+            raise UserError(
+                f"{path}: {key}: {outside[0]!r} is no name of a file of this folder. Delete it and "
+                "what it is the record of, and make that anew."
+            )
+        if not isinstance(value, kind) or not all(isinstance(one, str) for one in files.values()):
             raise UserError(
                 f"{path}: {key}: is missing or of another kind. Delete it and what it "
                 "is the record of, and make that anew."

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from respo.provenance.places import Place
+from respo.provenance.sources import SUFFIX
 
 
 class Command(NamedTuple):
@@ -75,11 +76,20 @@ def target_of(place: Place) -> str:
         case "data":
             return f"data/{place.side}/{place.name}.parquet"
         case "table":
-            return f"tables/{place.name}.html"
+            return _product(place, f"tables/{place.name}", (".html", ".md", ".tex", ".csv"))
         case "figure":
-            return f"figures/{place.name}.png"
+            return _product(place, f"figures/{place.name}", (".png", ".pdf"))
         case "page":
-            return "explore.html"
+            return _product(place, "explore", (".html",))
         case "report":
-            return "report.html"
+            return _product(place, "report", (".html",))
     return ""
+
+
+def _product(place: Place, stem: str, suffixes: tuple[str, ...]) -> str:
+    """Return the file that was asked for, if it is one that a rule makes; else the first one."""
+    asked = stem + place.path.name.removeprefix(Path(stem).name)
+    made = asked in {stem + suffix for suffix in (*suffixes, SUFFIX)}
+    # A table may have others beside, such as contrasts.
+    made = made or (place.path.suffix in suffixes and place.path.is_file())
+    return asked if made else stem + suffixes[0]

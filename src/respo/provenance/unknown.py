@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from respo.config import ResolvedStudy, load_resolved_study
+from respo.provenance.inside import MANIFEST
 from respo.provenance.of_run import is_made_up
 from respo.provenance.places import KINDS, Place, absolute, place_in, study_folder
 from respo.provenance.targets import make, remake, target_of
-
-MANIFEST = "MANIFEST.json"
 
 
 def absent(path: Path) -> str:
