@@ -1,64 +1,45 @@
 """A finished study of two tiny runs, made by the stages of the pipeline without Snakemake."""
 
 import contextlib
-import importlib
+import importlib.util
 import shutil
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
-import yaml
 
 from respo.config import load_study
 from respo.config.study import ResolvedStudy
 from respo.files import write_text
 from respo.objectives import code_hash
 
-CONFIG = Path(__file__).parents[1] / "config"
-MINI = {
-    "title": "Miniature",
-    "methods": ["grpo", "respo"],
-    "models": ["mini"],
-    "baselines": ["mini"],
-    "staleness": [2],
-    "seeds": [1],
+HERE = Path(__file__).parent
+CONFIG = HERE.parent / "config"
+# Smaller still than the one that snakemake runs.
+SIZES = {
     "updates": 2,
-    "mini_batch": 2,
     "rollouts_per_prompt": 2,
-    "temperature": 1.0,
-    "loss_aggregation": "token-mean",
-    "optimizer": {
-        "learning_rate": 0.001,
-        "warmup_updates": 0,
-        "betas": [0.9, 0.999],
-        "weight_decay": 0.0,
-        "gradient_clip": 1.0,
-    },
     "checkpoints": [2],
-    "train_data": "chain",
-    "benchmarks": ["easy"],
     "evaluation": {"updates": [2], "temperature": 1.0, "top_p": 0.7, "seed": 0},
-    "tables": ["respo/table1"],
-    "figures": ["respo/fig3"],
 }
 
 
-def configuration(folder: Path) -> ResolvedStudy:
+@pytest.fixture(scope="session")
+def mini() -> ModuleType:
+    """The module tests/mini.py, which writes the miniature study."""
+    spec = importlib.util.spec_from_file_location("mini", HERE / "mini.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def configuration(mini: ModuleType, folder: Path) -> ResolvedStudy:
     """Write the study's files below a folder and load them."""
-    model = yaml.safe_load((CONFIG / "models/qwen3-tiny.yaml").read_text())
-    model["architecture"] |= {"hidden_size": 32, "num_hidden_layers": 1, "head_dim": 16}
-    model["warm_start"] |= {"steps": 10, "batch": 8}
-    model["max_response_tokens"] = 24
-    rows = yaml.safe_load((CONFIG / "benchmarks/chain-easy.yaml").read_text())
-    chain = yaml.safe_load((CONFIG / "datasets/chain.yaml").read_text())
-    files = {
-        "studies/mini": MINI,
-        "models/mini": model,
-        "benchmarks/easy": rows | {"rows": 6, "samples": 2},
-        "datasets/chain": chain | {"rows": 256},
-    }
-    for name, content in files.items():
-        write_text(folder / f"{name}.yaml", yaml.safe_dump(content))
+    easy, warm_start = {"rows": 6, "samples": 2}, {"steps": 10, "batch": 8}
+    mini.add_study(folder, warm_start, {"easy": easy}, baselines=["mini"], **SIZES)
+    chain = mini.read(CONFIG / "datasets/chain.yaml")
+    mini.write(folder / "datasets/chain.yaml", chain | {"rows": 256})
     shutil.copytree(CONFIG / "methods", folder / "methods")
     return load_study(folder, "mini")
 
@@ -73,10 +54,10 @@ def stage(name: str, *arguments: object) -> None:
 
 
 @pytest.fixture(scope="session")
-def finished_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished_study(mini: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results folder of the study; not to be written to."""
     root = tmp_path_factory.mktemp("finished")
-    study = configuration(root / "config")
+    study = configuration(mini, root / "config")
     folder = root / "results" / "mini"
     for path, text in study.config_texts(folder, code_hash).items():
         write_text(Path(path), text())

@@ -51,10 +51,10 @@ def stages():
 
 
 @pytest.fixture(scope="session")
-def empty(tmp_path_factory):
+def empty(mini, tmp_path_factory):
     """A checkout with the study `mini`, without results."""
     folder = tmp_path_factory.mktemp("faults") / "empty"
-    subprocess.run([sys.executable, HERE / "mini.py", folder], check=True)
+    subprocess.run([sys.executable, mini.__file__, folder], check=True)
     return folder
 
 

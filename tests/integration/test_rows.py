@@ -2,10 +2,8 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +13,6 @@ import yaml
 from respo.data import chain
 from respo.parquet import made_from
 
-ROOT = Path(__file__).parents[2]
 RUN = "results/rows/mini/grpo/N1/seed1"
 CELL = f"{RUN}/eval/1/mine/cell.json"
 DATA = "results/rows/data/{}/mine.parquet"
@@ -42,13 +39,10 @@ def would_run(folder, *arguments):
 
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory):
+def checkout(mini, tmp_path_factory):
     """A checkout with the study, its files, and one cell made."""
     folder = tmp_path_factory.mktemp("checkout")
-    for name in ("workflow", "config", "profiles", "envs"):
-        shutil.copytree(ROOT / name, folder / name)
-    shutil.copy(ROOT / "Snakefile", folder)
-    config = folder / "config"
+    config = mini.copy_project(folder)
 
     def write(name, **values):
         (config / f"{name}.yaml").write_text(yaml.safe_dump(values))

@@ -38,9 +38,6 @@ PATIENCE = 600
 STUDY = {
     "title": "Miniature of the ReSPO study",
     "methods": ["respo"],
-    "models": ["mini"],
-    "staleness": [2],
-    "seeds": [1],
     "extra_runs": [
         {
             "methods": ["respo"],
@@ -53,21 +50,8 @@ STUDY = {
     "updates": 16,
     "mini_batch": 4,
     "rollouts_per_prompt": 8,
-    "temperature": 1.0,
-    "loss_aggregation": "token-mean",
-    "optimizer": {
-        "learning_rate": 0.001,
-        "warmup_updates": 0,
-        "betas": [0.9, 0.999],
-        "weight_decay": 0.0,
-        "gradient_clip": 1.0,
-    },
     "checkpoints": [4, 16],
-    "train_data": "chain",
-    "benchmarks": ["easy", "hard"],
     "evaluation": {"updates": [16], "temperature": 1.0, "top_p": 0.7, "seed": 0},
-    "tables": ["respo/table1"],
-    "figures": ["respo/fig3"],
 }
 DENSE, EXPERTS, MINI = (
     f"results/mini/{name}/respo/N2/seed1" for name in ("dense", "experts", "mini")
@@ -168,35 +152,22 @@ def environment(tmp_path_factory):
 
 
 @pytest.fixture
-def project(tmp_path, environment):
-    return Project(tmp_path / "project", environment)
+def project(mini, tmp_path, environment):
+    return Project(mini, tmp_path / "project", environment)
 
 
 class Project:
     """A checkout with the study, and ways to start snakemake in it."""
 
-    def __init__(self, folder, environment):
+    def __init__(self, mini, folder, environment):
         self.folder = folder
-        for name in ("workflow", "config", "profiles", "envs"):
-            shutil.copytree(ROOT / name, folder / name)
-        shutil.copy(ROOT / "Snakefile", folder)
+        mini.add_study(mini.copy_project(folder), **STUDY)
         (folder / "slurm").symlink_to("profiles/slurm")
         for name in ("fsdp", "megatron"):
             (folder / f".venv-verl-{name}").symlink_to(environment)
         self.write("cluster", account="papers", gpu_partition="gpu", gpu_type="h100")
-        (folder / "config" / "studies" / "mini.yaml").write_text(yaml.safe_dump(STUDY))
-        mini = yaml.safe_load((folder / "config" / "models" / "qwen3-tiny.yaml").read_text())
-        mini["architecture"] |= {"hidden_size": 32, "num_hidden_layers": 1, "head_dim": 16}
-        mini["warm_start"] |= {"steps": 60, "batch": 16, "learning_rate": 0.01, "direct": 1.0}
-        mini["max_response_tokens"] = 24
-        (folder / "config" / "models" / "mini.yaml").write_text(yaml.safe_dump(mini))
         self.copy_model("dense", "qwen3-1.7b-base", parallelism={})
         self.copy_model("experts", "qwen3-30b-a3b-base-4x80gb")
-        for name, operators in {"easy": [1, 2], "hard": [3, 4]}.items():
-            path = folder / "config" / "benchmarks" / "chain-easy.yaml"
-            benchmark = yaml.safe_load(path.read_text())
-            benchmark |= {"label": name, "operators": operators, "rows": 10, "samples": 2}
-            path.with_name(f"{name}.yaml").write_text(yaml.safe_dump(benchmark))
 
     def write(self, name, **changes):
         """Change keys of a file of config."""
@@ -271,7 +242,7 @@ class Project:
 
 
 @pytest.fixture(scope="module")
-def begun(cluster, environment, tmp_path_factory):
+def begun(mini, cluster, environment, tmp_path_factory):
     """First starts of the stories below, side by side: Slurm's clock is slow."""
     stories = {}
     for name, arguments, plan in (
@@ -280,7 +251,7 @@ def begun(cluster, environment, tmp_path_factory):
         ("is cancelled", ["--retries", 0], {"hold": 5}),
         ("is left alone", [], {"hold": 1}),
     ):
-        project = Project(tmp_path_factory.mktemp("story") / "project", environment)
+        project = Project(mini, tmp_path_factory.mktemp("story") / "project", environment)
         if name == "lasts too long":
             project.write("models/dense", resources=project.resources("dense") | {"minutes": 1})
         stories[name] = project, project.start(f"{DENSE}/train.json", *arguments, **plan)

@@ -18,31 +18,8 @@ import yaml
 from respo.provenance.read import read
 
 ROOT = Path(__file__).parents[2]
-MINI = {
-    "title": "Miniature",
-    "methods": ["grpo", "respo"],
-    "models": ["mini"],
-    "staleness": [2],
-    "seeds": [1],
-    "updates": 4,
-    "mini_batch": 2,
-    "rollouts_per_prompt": 4,
-    "temperature": 1.0,
-    "loss_aggregation": "token-mean",
-    "optimizer": {
-        "learning_rate": 0.001,
-        "warmup_updates": 0,
-        "betas": [0.9, 0.999],
-        "weight_decay": 0.0,
-        "gradient_clip": 1.0,
-    },
-    "checkpoints": [2, 4],
-    "train_data": "chain",
-    "benchmarks": ["easy", "hard"],
-    "evaluation": {"updates": [4], "temperature": 1.0, "top_p": 0.7, "seed": 0},
-    "tables": ["respo/table1", "respo/table4", "respo/table6", "maspo/table7"],
-    "figures": ["respo/fig1", "respo/fig3"],
-}
+TABLES = ["respo/table1", "respo/table4", "respo/table6", "maspo/table7"]
+FIGURES = ["respo/fig1", "respo/fig3"]
 RUN = "results/mini/mini/{}/N2/seed1"
 
 pytestmark = pytest.mark.integration
@@ -68,24 +45,11 @@ def would_run(folder, *arguments, config=()):
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
+def study(mini, tmp_path_factory):
     """A checkout with the miniature study, run."""
     folder = tmp_path_factory.mktemp("checkout")
-    for name in ("workflow", "config", "profiles", "envs"):
-        shutil.copytree(ROOT / name, folder / name)
-    shutil.copy(ROOT / "Snakefile", folder)
-    config = folder / "config"
-    (config / "studies" / "mini.yaml").write_text(yaml.safe_dump(MINI))
-    model = yaml.safe_load((config / "models" / "qwen3-tiny.yaml").read_text())
-    model["architecture"] |= {"hidden_size": 32, "num_hidden_layers": 1, "head_dim": 16}
-    # Learns to box a digit, which is right one time in ten, and nothing else.
-    model["warm_start"] |= {"steps": 60, "batch": 16, "learning_rate": 0.01, "direct": 1.0}
-    model["max_response_tokens"] = 24
-    (config / "models" / "mini.yaml").write_text(yaml.safe_dump(model))
-    for name, operators in {"easy": [1, 2], "hard": [3, 4]}.items():
-        benchmark = yaml.safe_load((config / "benchmarks" / "chain-easy.yaml").read_text())
-        benchmark |= {"label": name, "operators": operators, "rows": 10, "samples": 2}
-        (config / "benchmarks" / f"{name}.yaml").write_text(yaml.safe_dump(benchmark))
+    config = mini.copy_project(folder)
+    mini.add_study(config, tables=TABLES, figures=FIGURES)
     result = snakemake(folder)
     assert result.returncode == 0, result.stdout + result.stderr
     return folder
@@ -127,7 +91,7 @@ def test_scores_are_strict_box_verdicts_on_the_generations(study):
 
 def test_everything_is_there(study):
     results = study / "results/mini"
-    tables = [f"tables/{name}.md" for name in MINI["tables"]]
+    tables = [f"tables/{name}.md" for name in TABLES]
     for name in (*tables, "tables/respo/table1.contrasts.csv", "explore.html", "report.html"):
         assert (results / name).stat().st_size > 0
     for name in ("fig1", "fig3"):
@@ -146,8 +110,8 @@ def test_every_result_tells_where_it_comes_from(study, monkeypatch):
     monkeypatch.chdir(study)
     results = Path("results/mini")
     cell = f"{RUN.format('respo')}/eval/4/easy"
-    products = [f"tables/{name}.tex" for name in MINI["tables"]]
-    products += [f"figures/{name}.pdf" for name in MINI["figures"]]
+    products = [f"tables/{name}.tex" for name in TABLES]
+    products += [f"figures/{name}.pdf" for name in FIGURES]
     for path in (
         *(
             Path(cell) / f"{name}"
@@ -325,9 +289,9 @@ def test_a_study_of_baselines_alone(study):
 
 
 def test_a_table_without_rows_is_refused_before_any_work(study):
-    (study / "config/studies/bad.yaml").write_text(
-        yaml.safe_dump(MINI | {"tables": ["aspo/table2"]})
-    )
+    config = study / "config/studies"
+    mini = yaml.safe_load((config / "mini.yaml").read_text())
+    (config / "bad.yaml").write_text(yaml.safe_dump(mini | {"tables": ["aspo/table2"]}))
     result = snakemake(study, "--dry-run", config=["study=bad"])
     assert result.returncode != 0
     reason = "shows benchmarks with verifier code, and the study has none; take the table out"
@@ -368,7 +332,7 @@ def test_a_method_of_ones_own_joins_the_study_from_outside_the_package(study, ow
     formula.write_text(text.replace("power * log_ratio_BT", "2 * power * log_ratio_BT"))
     assert would_run(study, config=own)["train_local"] == 1
     # Without the folder: study.yaml, tables, figures, explore.html, the report and `all`.
-    shown = len(MINI["tables"]) + len(MINI["figures"])
+    shown = len(TABLES) + len(FIGURES)
     assert would_run(study)["total"] <= shown + 4
 
 

@@ -20,7 +20,6 @@ import yaml
 from respo.training.verl import update_log
 from respo.training.verl.processes import descendants
 
-ROOT = Path(__file__).parents[4]
 # The plugin joins these by itself.
 MODULES = "cpu_platform,cpu_vllm,cpu_megatron,false_routes,coin_reward,record_updates"
 UPDATES, STALENESS, PROMPTS, GROUP, PROBLEMS, SAMPLES = 8, 2, 4, 4, 6, 2
@@ -73,13 +72,10 @@ def edit(path, **changes):
 
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory, cpu_options, megatron_options, save_tiny_model):
+def project(mini, tmp_path_factory, cpu_options, megatron_options, save_tiny_model):
     """A copy of the project with a study of two tiny models for verl."""
     root = tmp_path_factory.mktemp("verl") / "project"
-    for name in ("workflow", "config", "envs", "profiles"):
-        shutil.copytree(ROOT / name, root / name)
-    shutil.copy(ROOT / "Snakefile", root)
-    config = root / "config"
+    config = mini.copy_project(root)
     (config / "studies" / "cpu.yaml").write_text(yaml.safe_dump(STUDY))
     edit(config / "datasets" / "chain.yaml", operators=[1, 2], rows=40)
     edit(config / "benchmarks" / "chain-easy.yaml", operators=[1, 2], rows=PROBLEMS)
