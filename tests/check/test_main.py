@@ -65,6 +65,15 @@ def test_what_is_wrong_comes_with_commands(study_copy, run, monkeypatch):
     ]
 
 
+def test_a_run_on_another_disk(study_copy, run):
+    folder = study_copy / "mini/grpo/N2/seed1"
+    folder.symlink_to(shutil.move(folder, study_copy.parents[1] / "elsewhere"))
+    code, out = run(study_copy)
+    assert code == 0
+    elsewhere = study_copy.parents[1] / "elsewhere"
+    assert out.startswith(f"elsewhere:\n  {folder}: is a link to {elsewhere}, followed\nnot compar")
+
+
 def test_no_folder_of_a_study(tmp_path, run):
     code, out = run(tmp_path)
     assert str(code).startswith(f"error: {tmp_path / 'study.yaml'}: no such file; give the results")

@@ -6,7 +6,8 @@ that files hold of each other, from the rows over weights, responses and scores 
 figures. Computed again are cells, from the scores, and tables, from the cells.
 
 Named are files that are damaged or do not belong together, with the command that makes them
-anew; files that are missing, with the target that makes them; and files that belong to nothing.
+anew; files that are missing, with the target that makes them; files that belong to nothing; and
+links to elsewhere, which are followed, but not in a pack.
 Exit code 1 if anything is damaged or missing.
 """
 
@@ -45,6 +46,7 @@ def main() -> None:
     _tell_damaged(folder)
     _tell_missing(folder)
     _tell_others(folder, "foreign", folder.found.of("foreign"))
+    _tell_others(folder, "elsewhere", folder.found.of("link"))
     _tell_others(folder, "not compared in full", folder.found.of("note"))
     if folder.found.ok:
         say(

@@ -90,7 +90,7 @@ def _links(folder: Folder, names: Collection[str]) -> None:
         text = f"is a link to {os.path.realpath(folder.path / name)}, followed"
         if len(folder.followed) > FEW:
             text = "is a link out of the folder, followed"
-        folder.found.note(name, text)
+        folder.found.link(name, text)
 
 
 def _manifest(folder: Folder, names: list[str]) -> None:
