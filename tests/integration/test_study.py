@@ -18,6 +18,7 @@ import yaml
 from respo.provenance.read import read
 
 ROOT = Path(__file__).parents[2]
+PAGES = ("explore.html", "explore.sources.json", "report.html", "report.sources.json")
 TABLES = ["respo/table1", "respo/table4", "respo/table6", "maspo/table7"]
 FIGURES = ["respo/fig1", "respo/fig3"]
 RUN = "results/mini/mini/{}/N2/seed1"
@@ -92,7 +93,7 @@ def test_scores_are_strict_box_verdicts_on_the_generations(study):
 def test_everything_is_there(study):
     results = study / "results/mini"
     tables = [f"tables/{name}.md" for name in TABLES]
-    for name in (*tables, "tables/respo/table1.contrasts.csv", "explore.html", "report.html"):
+    for name in (*tables, "tables/respo/table1.contrasts.csv", *PAGES):
         assert (results / name).stat().st_size > 0
     for name in ("fig1", "fig3"):
         assert (results / f"figures/respo/{name}.png").read_bytes().startswith(b"\x89PNG")
