@@ -22,7 +22,6 @@ import sys
 
 from respo.objectives.advantages import group_advantages
 from respo.objectives.coefficients import batch_sums, clamped_exponents, coefficients
-from respo.objectives.curves import kernel, surface
 from respo.objectives.diagnostics import (
     LOG_W_EDGES,
     SIGNS,
@@ -41,6 +40,7 @@ from respo.objectives.loss import (
     policy_loss,
     token_weights,
 )
+from respo.objectives.one_token import kernel, surface
 from respo.objectives.own import use_own
 from respo.objectives.registry import (
     check_parameters,

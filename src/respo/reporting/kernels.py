@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from respo.config.schema import Method
 from respo.objectives import kernel, needs, surface
-from respo.objectives.curves import ENTROPY, PROB_OLD
+from respo.objectives.one_token import ENTROPY, PROB_OLD
 from respo.objectives.registry import get
 
 SIGNS = {1: "A > 0", -1: "A < 0"}

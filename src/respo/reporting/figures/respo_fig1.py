@@ -5,7 +5,7 @@ import math
 from matplotlib.figure import Figure
 
 from respo.config.schema import Method
-from respo.objectives.curves import PROB_OLD
+from respo.objectives.one_token import PROB_OLD
 from respo.reporting import style
 from respo.reporting.kernels import (
     SIGNS,
