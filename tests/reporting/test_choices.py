@@ -95,7 +95,7 @@ def test_methods_and_models_of_the_grid():
     # On-policy runs have a ratio of 1.
     resolved = study("tiny")
     assert {run.staleness for run in choices.off_policy(resolved)} == {8, 16, 32}
-    assert {run.staleness for run in choices.curves(resolved)} == {1, 8, 16, 32}
+    assert {run.staleness for run in selection.full_length(resolved)} == {1, 8, 16, 32}
 
 
 def test_objectives_at_token_level():

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from respo.config import Run
-from respo.reporting import curves, style
-from respo.reporting.curves import Group, Looks, Setting, over_seeds, running_mean, smoothed, window
+from respo.reporting import curves, grouping, style
+from respo.reporting.curves import Looks, over_seeds, running_mean, smoothed, window
+from respo.reporting.grouping import Group, Setting
 
 ON_POLICY = {"extra_runs": [{"methods": ["grpo"], "staleness": [1]}]}
 
@@ -60,18 +61,18 @@ def test_smoothed_over_whole_rollout_batches(width, mean):
 def test_on_policy_runs_are_the_reference_of_their_model():
     runs = [Run("a", "grpo", 1, 1), Run("a", "grpo", 8, 1), Run("a", "grpo", 8, 2)]
     runs += [Run("b", "respo", 1, 1)]
-    groups = curves.groups(runs)
+    groups = grouping.groups(runs)
     assert [(group.model, group.staleness, len(group.runs)) for group in groups] == [
         ("a", 1, 1), ("a", 8, 2), ("b", 1, 1),
     ]  # fmt: skip
     # Alone, they have a column of their own.
-    assert curves.settings(runs) == [Setting("a", 8), Setting("b", 1)]
-    own, beside = curves.shown_in(Setting("a", 8), groups)
+    assert grouping.settings(runs) == [Setting("a", 8), Setting("b", 1)]
+    own, beside = grouping.shown_in(Setting("a", 8), groups)
     assert (beside.is_reference_in(Setting("a", 8)), own.is_reference_in(Setting("a", 8))) == (
         True,
         False,
     )
-    assert curves.shown_in(Setting("b", 1), groups) == [groups[2]]
+    assert grouping.shown_in(Setting("b", 1), groups) == [groups[2]]
     assert "population standard deviation" in curves.spread_note(runs)
     assert curves.spread_note(runs[:2]) == ""
 

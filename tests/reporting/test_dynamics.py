@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from respo.reporting import curves, dynamics, style
+from respo.reporting import dynamics, grouping, style
 from respo.reporting.dynamics import (
     ACCURACY,
     CLIPPED,
@@ -42,7 +42,7 @@ def test_a_method_looks_the_same_in_all_figures(folder):
 
 
 def evaluated(made):
-    groups = curves.groups(made.study.runs())
+    groups = grouping.groups(made.study.runs())
     found = dynamics.evaluations(made.results, groups)
     return [found[group] for group in groups]
 

@@ -2,14 +2,15 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from respo.reporting import curves, length_bins
-from respo.reporting.curves import Looks, Setting
+from respo.reporting import grouping, length_bins
+from respo.reporting.curves import Looks
+from respo.reporting.grouping import Setting
 
 LINE = {"color": "red"}
 
 
 def read(made):
-    return length_bins.read(made.results, curves.groups(made.study.runs()))
+    return length_bins.read(made.results, grouping.groups(made.study.runs()))
 
 
 def test_bins_are_shared_by_methods_benchmarks_and_seeds(folder):
@@ -34,7 +35,7 @@ def test_bins_are_shared_by_methods_benchmarks_and_seeds(folder):
     # Problems p0 and p1 have residuals 1/2 and -1/2: 2 (1/4 + 1/4) / 2^2 = 1/4.
     assert easy.error_GQ[0, 0] == pytest.approx(0.5)
     assert np.isnan(easy.error_GQ[1, 9])
-    note = length_bins.note(made.results, curves.groups(made.study.runs()))
+    note = length_bins.note(made.results, grouping.groups(made.study.runs()))
     assert "\n5 of 8 files of scores missing: small/grpo/N8/seed1/eval/32/hard/scores" in note
     assert "on-policy" not in note
 
@@ -55,7 +56,7 @@ def test_benchmarks_may_differ_in_their_limit(folder):
     results.study = made.study
     made.scores("easy", [("p0", True, 10), ("p0", True, 64)], "grpo")
     made.scores("hard", [("p0", True, 10)], "grpo")
-    found = length_bins.read(results, curves.groups(made.study.runs()))
+    found = length_bins.read(results, grouping.groups(made.study.runs()))
     assert found.binned(0).responses_GQ[0, [0, 9]].tolist() == [1, 1]
     assert found.binned(1).responses_GQ[0, [0, 9]].tolist() == [0, 1]
 
@@ -83,7 +84,7 @@ def test_a_line_is_broken_where_responses_are_few():
 def test_without_responses_the_axis_is_there(folder):
     made = folder()
     axes = Figure().subplots()
-    groups = curves.groups(made.study.runs())
+    groups = grouping.groups(made.study.runs())
     looks = Looks(made.study)
     length_bins.fill(made.results, Setting("small", 8), groups, [(axes, None)], looks)
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "3", "5", "7", "cap"]
@@ -106,7 +107,7 @@ def test_an_empty_panel_says_why(folder, evaluate, benchmark, why):
     made = folder(extra_runs=[unseen])
     for method in ("grpo", "respo"):
         made.scores("easy", [("p0", True, 3), ("p1", False, 5)], method)
-    axes, groups = Figure().subplots(), curves.groups(made.study.runs())
+    axes, groups = Figure().subplots(), grouping.groups(made.study.runs())
     setting = Setting("small", 8 if evaluate else 16)
     length_bins.fill(made.results, setting, groups, [(axes, benchmark)], Looks(made.study))
     assert [text.get_text() for text in axes.texts] == why
@@ -115,16 +116,16 @@ def test_an_empty_panel_says_why(folder, evaluate, benchmark, why):
 def test_a_panel_with_a_line_is_not_explained(folder):
     made = folder(methods=["grpo"])
     made.scores("easy", [(f"p{n % 2}", True, 3) for n in range(20)], "grpo")
-    axes, groups = Figure().subplots(), curves.groups(made.study.runs())
+    axes, groups = Figure().subplots(), grouping.groups(made.study.runs())
     length_bins.fill(made.results, Setting("small", 8), groups, [(axes, None)], Looks(made.study))
     assert not axes.texts
 
 
 def test_why_on_policy_runs_have_no_line(folder):
     beside = folder(extra_runs=[{"methods": ["grpo"], "staleness": [1]}])
-    groups = curves.groups(beside.study.runs())
+    groups = grouping.groups(beside.study.runs())
     assert "on-policy runs (N = 1) have no line" in length_bins.note(beside.results, groups)
     # Where they are alone, they have bins of their own.
     alone = folder(staleness=[1])
-    groups = curves.groups(alone.study.runs())
+    groups = grouping.groups(alone.study.runs())
     assert "on-policy" not in length_bins.note(alone.results, groups)

@@ -1,6 +1,6 @@
 import pytest
 
-from respo.reporting.curves import Setting
+from respo.reporting.grouping import Setting
 from respo.reporting.panels import blocks, over_updates, panels
 
 

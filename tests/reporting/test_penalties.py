@@ -1,13 +1,13 @@
 """Which scores are penalized: ReSPO's paper, Section 4.1, says so of the 30B model alone."""
 
-from respo.reporting import choices, penalties
+from respo.reporting import choices, penalties, selection
 
 NAME = "training accuracy"
 
 
 def test_the_models_of_the_paper(paper):
     study = paper("respo").study
-    runs = choices.curves(study)
+    runs = selection.full_length(study)
     assert penalties.label(study, runs, "qwen3-1.7b-base", NAME) == NAME
     assert penalties.label(study, runs, "qwen3-30b-a3b-base", NAME) == f"penalized\n{NAME}"
     assert penalties.note(study, runs).endswith(

@@ -7,56 +7,27 @@ that of the seeds.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from respo.cli import UserError
-from respo.config import Run
 from respo.config.study import ResolvedStudy
-from respo.reporting import labels, selection
-from respo.reporting.layout import Cell, Column, Number, Ours, text
+from respo.reporting import grouping, labels, selection
+from respo.reporting.grouping import Group
+from respo.reporting.layout import Cell, Column, Number, Ours
 from respo.reporting.notes import missing, of_some_seeds
 from respo.reporting.results import Results
 from respo.statistics import Branch, branch_shares, mean_by_batch, sum_by_batch
 
 OTHERWISE = "shows training runs, and the study has none"
 SUMS = ("responses", "coefficient_mass", "tokens")
-LEAD = [
-    text("model", None),
-    text("method", None),
-    text("N", None),
-    text(None, "Model"),
-    text(None, "N"),
-    text(None, "Method"),
-]
 NOTE = (
     "Responses with positive advantage, by log W when the update was made; a bin holds its upper "
     "edge. Sums over updates and seeds are added up before they are divided."
 )
 SPREAD = "± is the population standard deviation (ddof 0) over seeds; a single seed has none."
-
-
-class Group(NamedTuple):
-    """The runs of one model, N and method: one per seed."""
-
-    model: str
-    staleness: int
-    method: str
-    runs: tuple[Run, ...]
-
-    def lead(self, study: ResolvedStudy) -> list[Cell]:
-        """Return the names of a row."""
-        return [
-            self.model,
-            self.method,
-            str(self.staleness),
-            study.models[self.model].label,
-            labels.staleness(self),
-            labels.method(study, self),
-        ]
 
 
 @dataclass(frozen=True)
@@ -101,10 +72,7 @@ class Sums:
 
 def groups(study: ResolvedStudy) -> list[Group]:
     """Return the groups of runs that the tables show, in the order of the study."""
-    keyed = groupby(
-        selection.diagnostic(study), key=lambda run: (run.model, run.staleness, run.method)
-    )
-    return [Group(*key, tuple(runs)) for key, runs in keyed]
+    return grouping.groups(selection.diagnostic(study))
 
 
 def applies(study: ResolvedStudy) -> str | None:

@@ -13,43 +13,35 @@ from respo.config import Run
 from respo.config.schema import Architecture, LocalModel, Method, VerlModel
 from respo.config.study import BASELINE, ResolvedStudy
 from respo.reporting import selection
-from respo.reporting.selection import SWEEP, Family
+from respo.reporting.selection import SWEEP, Family, full_length, trained
 
 METRICS, CELLS, LAST_CELLS, SCORES = "metrics", "cells", "last cells", "scores"
-
-
-def curves(study: ResolvedStudy) -> list[Run]:
-    """Return the runs of full length, whose metrics lie beside each other."""
-    return [run for run in study.runs() if study.training(run).updates == study.study.updates]
 
 
 def grid(study: ResolvedStudy) -> list[Run]:
     """Return the runs of the study's own methods and models, without those beside the grid."""
     return [
         run
-        for run in curves(study)
+        for run in full_length(study)
         if run.method in study.study.methods and run.model in study.study.models
     ]
 
 
 def off_policy(study: ResolvedStudy) -> list[Run]:
     """Return the runs of the study's own methods with more than one update per rollout batch."""
-    return [run for run in curves(study) if run.method in study.study.methods and run.staleness > 1]
-
-
-def evaluated(study: ResolvedStudy) -> list[Run]:
-    """Return the trained runs that are evaluated."""
-    return [run for run in study.evaluated() if not run.is_baseline]
+    return [
+        run for run in full_length(study) if run.method in study.study.methods and run.staleness > 1
+    ]
 
 
 def dense(study: ResolvedStudy) -> list[Run]:
     """Return the runs of full length of dense models."""
-    return [run for run in curves(study) if not _is_mixture(study, run.model)]
+    return [run for run in full_length(study) if not _is_mixture(study, run.model)]
 
 
 def mixtures(study: ResolvedStudy) -> list[Run]:
     """Return the runs of full length of mixtures of experts."""
-    return [run for run in curves(study) if _is_mixture(study, run.model)]
+    return [run for run in full_length(study) if _is_mixture(study, run.model)]
 
 
 def dual_clip(study: ResolvedStudy) -> list[Run]:
@@ -60,7 +52,7 @@ def dual_clip(study: ResolvedStudy) -> list[Run]:
             kinds.setdefault(_but_dual_clip(method), []).append(name)
     return [
         run
-        for _, setting in groupby(curves(study), key=lambda run: (run.model, run.staleness))
+        for _, setting in groupby(full_length(study), key=lambda run: (run.model, run.staleness))
         for runs in [list(setting)]
         for run in runs
         if any(
@@ -73,7 +65,7 @@ def dual_clip(study: ResolvedStudy) -> list[Run]:
 def sweep(study: ResolvedStudy) -> list[str]:
     """Return the methods of the largest sweep among the runs of full length; none without any."""
     families: dict[Family, list[str]] = {}
-    for run in selection.swept(study, curves(study)):
+    for run in selection.swept(study, full_length(study)):
         names = families.setdefault(selection.family(study.methods[run.method]), [])
         if run.method not in names:
             names.append(run.method)
@@ -83,8 +75,8 @@ def sweep(study: ResolvedStudy) -> list[str]:
 
 def sweeps(study: ResolvedStudy) -> list[Run]:
     """Return the runs of the largest sweep, of each model and N that has enough of it."""
-    swept, names = set(selection.swept(study, curves(study))), sweep(study)
-    return [run for run in curves(study) if run in swept and run.method in names]
+    swept, names = set(selection.swept(study, full_length(study))), sweep(study)
+    return [run for run in full_length(study) if run in swept and run.method in names]
 
 
 def one_at_a_time(study: ResolvedStudy) -> list[Run]:
@@ -107,7 +99,7 @@ def one_at_a_time(study: ResolvedStudy) -> list[Run]:
     ]
     return [
         run
-        for run in curves(study)
+        for run in full_length(study)
         if (run.model == model and run.method in near)
         or (swept and run.model not in study.study.models)
     ]
@@ -163,11 +155,11 @@ class Choice(NamedTuple):
 
 
 CHOICES = {
-    "respo/fig3": Choice(curves, (METRICS, SCORES), "training runs of full length"),
-    "respo/fig4": Choice(evaluated, (SCORES,), "training runs that are evaluated"),
+    "respo/fig3": Choice(full_length, (METRICS, SCORES), "training runs of full length"),
+    "respo/fig4": Choice(trained, (SCORES,), "training runs that are evaluated"),
     "respo/fig5": Choice(dense, (METRICS, CELLS), "runs of a dense model"),
     "respo/fig6": Choice(mixtures, (METRICS, CELLS), "runs of a mixture of experts"),
-    "aspo/fig2": Choice(curves, (METRICS, CELLS), "training runs of full length", mathematics),
+    "aspo/fig2": Choice(full_length, (METRICS, CELLS), "training runs of full length", mathematics),
     "aspo/fig3": Choice(off_policy, (METRICS,), "runs of its own methods with N > 1"),
     "aspo/fig8": Choice(
         dual_clip, (METRICS,), "two methods that differ in their dual clip alone, on one model"

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from respo.config import Run
 from respo.config.study import ResolvedStudy
-from respo.reporting import style
+from respo.reporting import grouping, style
+from respo.reporting.grouping import Group, Setting
 from respo.statistics import mean_by_batch
 
 # A running mean spans this share of a run.
@@ -29,56 +29,6 @@ class Curve:
     updates: np.ndarray
     mean: np.ndarray
     spread: np.ndarray | None
-
-
-class Setting(NamedTuple):
-    """What a column of panels shows: one model at one N."""
-
-    model: str
-    staleness: int
-
-    def title(self, study: ResolvedStudy, between: str = ", ") -> str:
-        """Return the text above the column."""
-        return f"{study.models[self.model].label}{between}N = {self.staleness}"
-
-
-class Group(NamedTuple):
-    """The runs of one model, N and method: one per seed."""
-
-    model: str
-    staleness: int
-    method: str
-    runs: tuple[Run, ...]
-
-    def is_reference_in(self, setting: Setting) -> bool:
-        """Whether these are on-policy runs beside those of a larger N."""
-        return self.staleness != setting.staleness
-
-
-def groups(runs: Iterable[Run]) -> list[Group]:
-    """Group runs, which are in the order of the study, by model, N and method."""
-    keyed = groupby(runs, key=lambda run: (run.model, run.staleness, run.method))
-    return [Group(*key, tuple(seeds)) for key, seeds in keyed]
-
-
-def settings(runs: Iterable[Run]) -> list[Setting]:
-    """Return the columns of panels that runs need.
-
-    On-policy runs are the reference in all columns of their model; alone, they have their own.
-    """
-    found = list(dict.fromkeys(Setting(run.model, run.staleness) for run in runs))
-    stale = {setting.model for setting in found if setting.staleness > 1}
-    return [setting for setting in found if setting.staleness > 1 or setting.model not in stale]
-
-
-def shown_in(setting: Setting, all_groups: Iterable[Group]) -> list[Group]:
-    """Return the groups of a column: those of its N, and at last the on-policy reference."""
-    shown = [
-        group
-        for group in all_groups
-        if group.model == setting.model and group.staleness in (1, setting.staleness)
-    ]
-    return sorted(shown, key=lambda group: group.is_reference_in(setting))
 
 
 def window(updates: int, share: float = WINDOW_SHARE) -> int:
@@ -193,5 +143,5 @@ class Looks:
 
 def spread_note(runs: Iterable[Run]) -> str:
     """Say what a band is, where there are several seeds."""
-    several = any(len(group.runs) > 1 for group in groups(runs))
+    several = any(len(group.runs) > 1 for group in grouping.groups(runs))
     return "; band: ± 1 population standard deviation over seeds" if several else ""

@@ -10,8 +10,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, Symmetrica
 
 from respo.config import Run
 from respo.config.study import ResolvedStudy
-from respo.reporting import choices, curves, missing, penalties, style
-from respo.reporting.curves import Curve, Group, Looks, Setting
+from respo.reporting import choices, curves, grouping, missing, penalties, style
+from respo.reporting.curves import Curve, Looks
+from respo.reporting.grouping import Group, Setting
 from respo.reporting.layout import PARTIAL
 from respo.reporting.panels import MARGIN, over_updates, panels
 from respo.reporting.results import Results
@@ -135,7 +136,7 @@ def draw(
     """
     looks = Looks(results.study, thin=not smooth)
     heads = [quantity.label for quantity in quantities]
-    figure, found = panels(results.study, curves.settings(runs), heads)
+    figure, found = panels(results.study, grouping.settings(runs), heads)
     fill(results, runs, quantities, found, looks, smooth, benchmarks)
     style.legend(figure, looks.legend())
     style.note(figure, note(results, runs, quantities, smooth, benchmarks))
@@ -153,7 +154,7 @@ def fill(
 ) -> None:
     """Draw quantities into panels: those of each setting, in the order of the quantities."""
     updates = results.study.study.updates
-    groups = curves.groups(runs)
+    groups = grouping.groups(runs)
     width = curves.window(updates) if smooth else 1
     accuracy = evaluations(results, groups, benchmarks) if ACCURACY in quantities else {}
     metrics = {group: _metrics(results, group, quantities, width) for group in groups}
@@ -161,7 +162,7 @@ def fill(
     margin = MARGIN + (spread / 2 if ACCURACY in quantities else 0)
     for setting, of_setting in found.items():
         over_updates(of_setting, updates, margin)
-        shown = curves.shown_in(setting, groups)
+        shown = grouping.shown_in(setting, groups)
         lines = {group: looks.line(group, setting) for group in shown}
         for axes, quantity in zip(of_setting, quantities, strict=True):
             if quantity.column is None:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from respo.reporting import curves, missing
-from respo.reporting.curves import Group, Looks, Setting
+from respo.reporting import grouping, missing
+from respo.reporting.curves import Looks
+from respo.reporting.grouping import Group, Setting
 from respo.reporting.results import Results
 from respo.statistics import BinAccuracy, accuracy_by_bin, error_by_bin, length_bin, length_bounds
 
@@ -134,7 +135,7 @@ def fill(
         panels: each with the position of its benchmark, or None for all together.
         looks: gives the lines.
     """
-    shown = curves.shown_in(setting, groups)
+    shown = grouping.shown_in(setting, groups)
     own = [group for group in shown if not group.is_reference_in(setting)]
     lines = [looks.line(group, setting) for group in own]
     responses = read(results, own)
@@ -162,7 +163,7 @@ def _tell(results: Results, axes: Axes, own: Sequence[Group], benchmark: int | N
 def note(results: Results, groups: Sequence[Group]) -> str:
     """Say what bins and bands are, which runs are left out, and which files are missing."""
     runs = [run for group in groups for run in group.runs]
-    settings = curves.settings(runs)
+    settings = grouping.settings(runs)
     off_policy = [setting.model for setting in settings if setting.staleness > 1]
     beside = any(group.staleness == 1 and group.model in off_policy for group in groups)
     left_out = f"; {LEFT_OUT}" if beside else ""

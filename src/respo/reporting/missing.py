@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 
 from respo.config import Run
 from respo.config.study import ResolvedStudy
-from respo.reporting import choices, curves, labels
-from respo.reporting.curves import Group
+from respo.reporting import choices, grouping, labels
+from respo.reporting.grouping import Group
 from respo.reporting.layout import PARTIAL
 from respo.reporting.results import Results
 
@@ -26,7 +26,7 @@ def runs(results: Results, shown: Sequence[Run]) -> str:
     absent = [run.name for run in shown if run not in there]
     lines = [
         _of_seeds(results.study, group, len(there.intersection(group.runs)))
-        for group in curves.groups(shown)
+        for group in grouping.groups(shown)
     ]
     text = named("runs", absent, len(shown))
     return text + _listed("lines of some of the seeds alone", [line for line in lines if line])
@@ -44,7 +44,7 @@ def cells(
         last: of the last checkpoint alone.
     """
     study, points = results.study, []
-    for group in curves.groups(evaluated(study, shown)):
+    for group in grouping.groups(evaluated(study, shown)):
         for update in study.checkpoints(group.runs[0])[-1 if last else 0 :]:
             found = complete(results, group.runs, benchmarks, update)
             text = _of_seeds(study, group, len(found), f", update {update:,}")

@@ -9,7 +9,7 @@ from matplotlib.ticker import AutoLocator
 
 from respo.config.study import ResolvedStudy
 from respo.reporting import style
-from respo.reporting.curves import Setting
+from respo.reporting.grouping import Setting
 
 COLUMNS = 4
 WIDTH, HEIGHT = 2.2, 1.55  # inches of a panel

@@ -12,8 +12,8 @@ import numpy as np
 
 from respo.config import Run
 from respo.config.study import ResolvedStudy
-from respo.reporting import labels
-from respo.reporting.branch_sums import LEAD, Group
+from respo.reporting import grouping, labels
+from respo.reporting.grouping import LEAD, Group
 from respo.reporting.layout import Block, Cell, Column, Number, Ours, Table, text
 from respo.reporting.notes import missing, of_some_seeds
 from respo.reporting.results import Results
@@ -54,7 +54,7 @@ class Summary:
         """
         study, updates = results.study, results.study.study.updates
         early, late = round(updates * EARLY), round(updates * LATE)
-        found = {group: _curves(results, group.runs) for group in _groups(self.runs(study))}
+        found = {group: _curves(results, group.runs) for group in grouping.groups(self.runs(study))}
         rows = {
             group: [
                 *group.lead(study),
@@ -100,11 +100,6 @@ COLUMNS = [
     _percent("late_score_seed_sd", "Late score, seed sd, %"),
     text(None, "Seeds"),
 ]
-
-
-def _groups(runs: Sequence[Run]) -> list[Group]:
-    keyed = groupby(runs, key=lambda run: (run.model, run.staleness, run.method))
-    return [Group(*key, tuple(of_group)) for key, of_group in keyed]
 
 
 def _curves(results: Results, runs: Sequence[Run]) -> list[Curves]:

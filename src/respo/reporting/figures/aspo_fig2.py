@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from respo.reporting import choices, dynamics
+from respo.reporting import choices, dynamics, selection
 from respo.reporting.results import Results
 
 
@@ -15,5 +15,5 @@ def draw(results: Results) -> Figure:
         dynamics.CLIPPED,
         dynamics.kl(results),
     )
-    runs, benchmarks = choices.curves(results.study), choices.mathematics(results.study)
+    runs, benchmarks = selection.full_length(results.study), choices.mathematics(results.study)
     return dynamics.draw(results, runs, quantities, benchmarks=benchmarks)

@@ -4,7 +4,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from respo.reporting import choices, curves, missing, style
+from respo.reporting import choices, curves, grouping, missing, style
 from respo.reporting.dynamics import from_zero
 from respo.reporting.results import Results
 
@@ -21,7 +21,7 @@ def draw(results: Results) -> Figure:
     """Draw a panel per method, a row per model and N."""
     study = results.study
     runs = choices.off_policy(study)
-    groups, settings = curves.groups(runs), curves.settings(runs)
+    groups, settings = grouping.groups(runs), grouping.settings(runs)
     methods = [name for name in study.study.methods if any(run.method == name for run in runs)]
     size = (max(4.0, 0.9 + WIDTH * len(methods)), 1.1 + HEIGHT * len(settings))
     figure = Figure(figsize=size, layout="constrained")
@@ -29,7 +29,7 @@ def draw(results: Results) -> Figure:
     width = curves.window(study.study.updates)
     for row, setting in zip(panels, settings, strict=True):
         row[0].set_ylabel(setting.title(study, ",\n") + "\nmean token ratio − 1")
-        for group in curves.shown_in(setting, groups):
+        for group in grouping.shown_in(setting, groups):
             axes = row[methods.index(group.method)]
             metrics = [results.metrics(run, *COLUMNS.values()) for run in group.runs]
             for sign, column in COLUMNS.items():

@@ -7,8 +7,9 @@ benchmarks with the most samples where a study lacks these.
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from respo.reporting import choices, curves, dynamics, missing, style
-from respo.reporting.curves import Looks, Setting
+from respo.reporting import choices, dynamics, grouping, missing, style
+from respo.reporting.curves import Looks
+from respo.reporting.grouping import Setting
 from respo.reporting.panels import panels
 from respo.reporting.results import Results
 
@@ -23,7 +24,7 @@ def draw(results: Results) -> Figure:
     runs = choices.grid(study)
     looks = Looks(study)
     labels = ["pass@k", *(quantity.label for quantity in QUANTITIES)]
-    figure, found = panels(study, curves.settings(runs), labels)
+    figure, found = panels(study, grouping.settings(runs), labels)
     _fill_pass_at_k(results, {setting: axes[0] for setting, axes in found.items()}, looks)
     below = {setting: axes[1:] for setting, axes in found.items()}
     dynamics.fill(results, runs, QUANTITIES, below, looks)
@@ -40,7 +41,7 @@ def draw(results: Results) -> Figure:
 
 
 def _fill_pass_at_k(results: Results, found: dict[Setting, Axes], looks: Looks) -> None:
-    groups = curves.groups(choices.grid(results.study))
+    groups = grouping.groups(choices.grid(results.study))
     benchmarks = choices.most_sampled(results.study)
     tries = powers_of_two(results.study.samples(benchmarks[0]))
     means = {
@@ -54,7 +55,7 @@ def _fill_pass_at_k(results: Results, found: dict[Setting, Axes], looks: Looks) 
         axes.set_xticks(tries, [str(k) for k in tries])
         axes.minorticks_off()
         axes.set_xlabel("k")
-        shown = curves.shown_in(setting, groups)
+        shown = grouping.shown_in(setting, groups)
         for position, group in enumerate(shown):
             shift = 1 + SPREAD_OF_POINTS * ((position + 0.5) / len(shown) - 0.5)
             of_group = {k * shift: estimate for k, estimate in points[group].items()}

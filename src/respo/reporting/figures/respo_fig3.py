@@ -5,7 +5,7 @@ Departure from the paper: the row between them, how far the policy drifts from t
 
 from matplotlib.figure import Figure
 
-from respo.reporting import choices, curves, dynamics, length_bins, style
+from respo.reporting import dynamics, grouping, length_bins, selection, style
 from respo.reporting.curves import Looks
 from respo.reporting.panels import panels
 from respo.reporting.results import Results
@@ -15,11 +15,11 @@ QUANTITIES = (dynamics.SCORE, dynamics.DRIFT)
 
 def draw(results: Results) -> Figure:
     """Draw three panels for each model and N: score, mean log W, accuracy by length."""
-    runs = choices.curves(results.study)
-    groups = curves.groups(runs)
+    runs = selection.full_length(results.study)
+    groups = grouping.groups(runs)
     looks = Looks(results.study)
     labels = [*(quantity.label for quantity in QUANTITIES), "evaluation\naccuracy"]
-    figure, found = panels(results.study, curves.settings(runs), labels)
+    figure, found = panels(results.study, grouping.settings(runs), labels)
     training = {setting: axes[:-1] for setting, axes in found.items()}
     dynamics.fill(results, runs, QUANTITIES, training, looks)
     for setting, axes in found.items():

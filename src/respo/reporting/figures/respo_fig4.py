@@ -5,7 +5,7 @@ Departure from the paper: all models of the study, and error bands.
 
 from matplotlib.figure import Figure
 
-from respo.reporting import choices, curves, length_bins, style
+from respo.reporting import grouping, length_bins, selection, style
 from respo.reporting.curves import Looks
 from respo.reporting.results import Results
 
@@ -15,8 +15,8 @@ WIDTH, HEIGHT = 1.5, 1.45  # inches of a panel
 def draw(results: Results) -> Figure:
     """Draw a row of panels per model and N: first all benchmarks, then one each."""
     study = results.study
-    runs = choices.evaluated(study)
-    groups, settings = curves.groups(runs), curves.settings(runs)
+    runs = selection.trained(study)
+    groups, settings = grouping.groups(runs), grouping.settings(runs)
     looks = Looks(study)
     titles = ["all benchmarks", *(benchmark.label for benchmark in study.benchmarks.values())]
     size = (0.8 + WIDTH * len(titles), 1.2 + HEIGHT * len(settings))

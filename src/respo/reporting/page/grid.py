@@ -9,7 +9,8 @@ from typing import Any
 
 from respo.config import Run
 from respo.reporting import labels, notes
-from respo.reporting.layout import MISSING, Block, Number, Rank, percent, ranks
+from respo.reporting.grid import number
+from respo.reporting.layout import MISSING, Block, Rank, percent, ranks
 from respo.reporting.page import samples
 from respo.reporting.page.make import below
 from respo.reporting.results import Cell, Results
@@ -57,7 +58,7 @@ def _rows(results: Results, rows: list[Row]) -> list[dict[str, Any]]:
     names = [*study.benchmarks, MACRO]
     shown = []
     for staleness, block in blocks(rows):
-        numbers = [[_number(row, name) for name in names] for row in block]
+        numbers = [[number(row, name) for name in names] for row in block]
         places = ranks(Block(numbers, ranked=staleness != 1), [PERCENT] * len(names))
         for row, rank in zip(block, places, strict=True):
             shown.append(
@@ -82,11 +83,6 @@ def _rows(results: Results, rows: list[Row]) -> list[dict[str, Any]]:
 
 def _cells(row: Row, benchmark: str) -> list[Cell]:
     return [cell for (_, name), cell in row.cells.items() if name == benchmark]
-
-
-def _number(row: Row, name: str) -> Number | None:
-    found = row.estimates.get(name)
-    return found and Number(*found, partial=row.is_partial(name))
 
 
 def _share(value: float | None) -> dict[str, Any] | None:

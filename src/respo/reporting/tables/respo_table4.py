@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from respo.config.study import ResolvedStudy
-from respo.reporting import selection
+from respo.reporting import grouping, selection
 from respo.reporting.grid import cells
 from respo.reporting.layout import Block, Cell, Column, Number, Table, text
 from respo.reporting.notes import missing
@@ -71,14 +71,13 @@ def make(results: Results) -> Table:
 
 
 def _rows(results: Results, model: str, staleness: int, methods: list[str]) -> list[list[Cell]]:
-    # Imported here: they need matplotlib, which takes its time to load.
+    # Imported here: it needs matplotlib, which takes its time to load.
     from respo.reporting import length_bins
-    from respo.reporting.curves import groups
 
     study = results.study
     of_block = [
         group
-        for group in groups(selection.trained(study))
+        for group in grouping.groups(selection.trained(study))
         if (group.model, group.staleness) == (model, staleness)
     ]
     head = [model, str(staleness), study.models[model].label, str(staleness)]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from respo.config.study import ResolvedStudy
 from respo.reporting import branch_sums
-from respo.reporting.branch_sums import LEAD, Sums, marked, number
+from respo.reporting.branch_sums import Sums, marked, number
+from respo.reporting.grouping import LEAD
 from respo.reporting.layout import Block, Cell, Number, Table, text
 from respo.reporting.results import Results
 

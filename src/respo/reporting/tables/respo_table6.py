@@ -8,7 +8,8 @@ import numpy as np
 
 from respo.config.study import ResolvedStudy
 from respo.reporting import branch_sums
-from respo.reporting.branch_sums import LEAD, Group, Sums, marked, number
+from respo.reporting.branch_sums import Sums, marked, number
+from respo.reporting.grouping import LEAD, Group
 from respo.reporting.layout import Block, Cell, Column, Number, Row, Table
 from respo.reporting.results import Results
 
