@@ -26,9 +26,8 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from respo.cli import UserError, command
-from respo.config.schema import Checkpoint, PublishedConfig
-from respo.config.validate import validate
-from respo.config.yaml import read_yaml
+from respo.config import load_published_config
+from respo.config.schema import Checkpoint
 from respo.data.hub import fetch_model
 from respo.environment import environment
 from respo.files import read_json, write_record
@@ -179,7 +178,7 @@ def main() -> None:
     parser.add_argument("--config", type=Path, required=True, help="YAML: checkpoint")
     parser.add_argument("--out", type=Path, required=True, help="initial.json to write")
     options = parser.parse_args()
-    checkpoint = validate(PublishedConfig, read_yaml(options.config), options.config).checkpoint
+    checkpoint = load_published_config(options.config).checkpoint
     folder, commit = find(checkpoint)
     key = "checkpoint.path" if commit is None else "checkpoint.hub or checkpoint.revision"
     check(folder, f"change {key} of the model")

@@ -9,7 +9,6 @@ from respo.statistics.bootstrap import (
     cluster_bootstrap,
     cluster_bootstraps,
     paired_contrast,
-    pairwise_contrasts,
 )
 from respo.statistics.branches import Branch, branch_shares, mean_by_batch, sum_by_batch
 from respo.statistics.curves import Late, accuracy_of_score, early_peak, late_score
@@ -55,7 +54,6 @@ __all__ = [
     "mean_by_batch",
     "needed",
     "paired_contrast",
-    "pairwise_contrasts",
     "pass_at_1",
     "pass_at_k",
     "smallest_number",

@@ -14,7 +14,6 @@ for all methods, and one product of matrices gives the replicates of all of them
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -153,18 +152,6 @@ def paired_contrast(first: Bootstrap, second: Bootstrap, level: float = 0.95) ->
         float(low),
         float(high),
     )
-
-
-def pairwise_contrasts(
-    bootstraps: Sequence[Bootstrap], level: float = 0.95
-) -> Iterator[tuple[int, int, Contrast]]:
-    """Compare each method with each later one: yield both positions and first minus second.
-
-    Raises:
-        ValueError: as for `paired_contrast`.
-    """
-    for first, second in combinations(range(len(bootstraps)), 2):
-        yield first, second, paired_contrast(bootstraps[first], bootstraps[second], level)
 
 
 def _checked(problem_means_by_benchmark: Sequence[ArrayLike]) -> list[np.ndarray]:
