@@ -1,6 +1,5 @@
 """Questions with options and problems to be programmed: which keys there are and which fit."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -120,11 +119,6 @@ def test_the_configuration_of_the_rows_is_read_back(tmp_path):
                 found, version = load_data_config(path)
                 assert version == (None if side == "train" else data.version)
                 assert found.model_dump().items() <= data.model_dump().items()
-
-
-@pytest.fixture
-def config(tmp_path):
-    return Path(shutil.copytree(CONFIG, tmp_path / "config"))
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,6 @@ from respo.config.validate import validate
 CONFIG = Path(__file__).parents[2] / "config"
 
 
-@pytest.fixture
-def config(tmp_path):
-    """A copy of the project's configuration to spoil."""
-    return Path(shutil.copytree(CONFIG, tmp_path / "config"))
-
-
 def edit(path, **changes):
     values = yaml.safe_load(path.read_text())
     values.update(changes)

@@ -1,8 +1,5 @@
 """The options of a run: who sets them, who goes first, and what is refused."""
 
-import shutil
-from pathlib import Path
-
 import pytest
 import yaml
 
@@ -10,14 +7,7 @@ from respo.cli import UserError
 from respo.config import Run, load_run_config, load_study
 from respo.config.yaml import canonical
 
-CONFIG = Path(__file__).parents[2] / "config"
 DENSE, MIXTURE = "qwen3-tiny", "qwen3-tiny-moe"
-
-
-@pytest.fixture
-def config(tmp_path):
-    """A copy of the project's configuration to change."""
-    return Path(shutil.copytree(CONFIG, tmp_path / "config"))
 
 
 @pytest.fixture

@@ -15,9 +15,8 @@ GRPO, SHORT = Run(DENSE, "grpo", 8, 1), Run(DENSE, "vespo", 32, 7)
 
 
 @pytest.fixture
-def config(tmp_path):
-    """A copy of the project's configuration with a study of one run, to change."""
-    config = Path(shutil.copytree(CONFIG, tmp_path / "config"))
+def config(config):
+    """The copy, with a study of one run."""
     change(config, methods=["grpo"], staleness=[8], seeds=[1], extra_runs=[], baselines=[])
     resources = {"gpus": 2, "memory_mb": 1, "minutes": 1}
     model = {"backend": "vllm", "label": "P", "checkpoint": {"path": "/w"}, "thinking": None}

@@ -1,6 +1,5 @@
 """Models for verl: what a file may say, and which runs they are refused for."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,6 @@ from respo.config.yaml import canonical
 
 CONFIG = Path(__file__).parents[2] / "config"
 DENSE, MIXTURE = "qwen3-1.7b-base", "qwen3-30b-a3b-base"
-
-
-@pytest.fixture
-def config(tmp_path):
-    """A copy of the project's configuration to change."""
-    return Path(shutil.copytree(CONFIG, tmp_path / "config"))
 
 
 def edit(path, **changes):
