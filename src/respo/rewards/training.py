@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from respo.rewards.choice import choice_letter
 from respo.rewards.strict_box import strict_box
-from respo.rewards.workers import MEMORY_MB, SECONDS, Pair, Verdict, WorkerPool
+from respo.rewards.workers import SECONDS, Pair, Verdict, WorkerPool
 
 if TYPE_CHECKING:
     from respo.rewards.code import CodePool
@@ -39,13 +39,10 @@ class Checkers:
     Args:
         workers: most processes; further calls wait.
         seconds: wall-clock limit of one answer.
-        memory_mb: limit of a worker's address space.
     """
 
-    def __init__(
-        self, workers: int = WORKERS, *, seconds: float = SECONDS, memory_mb: int = MEMORY_MB
-    ) -> None:
-        self._pools = [WorkerPool(1, seconds=seconds, memory_mb=memory_mb) for _ in range(workers)]
+    def __init__(self, workers: int = WORKERS, *, seconds: float = SECONDS) -> None:
+        self._pools = [WorkerPool(1, seconds=seconds) for _ in range(workers)]
         # The last in, which has a process, is the first out.
         self._free: LifoQueue[WorkerPool] = LifoQueue()
         for pool in self._pools:
