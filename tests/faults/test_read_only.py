@@ -13,7 +13,8 @@ def read_only(finished, mounts):
     """A function that runs a command in a checkout of which a folder cannot be written."""
 
     def run(folder, *command):
-        script = 'mount --bind -o ro "$0" "$0" && exec "$@"'
+        # cd: what is mounted over the working folder is seen from the next one that enters it.
+        script = 'mount --bind -o ro "$0" "$0" && cd "$PWD" && exec "$@"'
         return subprocess.run(
             [*mounts, "sh", "-c", script, folder, sys.executable, "-m", *command],
             cwd=finished,
