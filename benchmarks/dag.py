@@ -4,10 +4,9 @@ The studies of the three papers one after the other (an invocation plans one), t
 grids: the methods, models, N, checkpoints and benchmarks of the ReSPO study with 1, 5 and 20
 seeds; 20 is ten times the jobs of all three studies. Each is a process of its own, whose output
 is thrown away; memory is its peak. The peer is Snakemake itself on a bare Snakefile with as many
-jobs of the same form: training, three jobs for each cell, one for all. It cannot be faster than
-that: what is ours is the start (torch for the formulas that runs are bound to, configuration)
-and, for each job, its resources, parameters, message, log and environment. The lead that it has
-on us is the price of these.
+jobs of the same form: training, three jobs for each cell, one for all. We plan with Snakemake, so
+we cannot be faster than that: beyond it are our start (torch for the formulas that runs are bound
+to, configuration) and, for each job, its resources, parameters, message, log and environment.
 """
 
 import os

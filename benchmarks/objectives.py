@@ -1,11 +1,12 @@
 """Coefficient, loss and backward pass of every method, against verl's losses.
 
 All run in one process, in turns, on one thread, on the same float32 tensors: responses from a
-quarter of the width to all of it, some log-ratios beyond every clip. Where verl has a loss of the
-same name that is the peer, else its `vanilla`. Memory is the most that is allocated beyond the
-inputs at any moment, from torch's profiler. verl's losses also compute a clip fraction and an
-estimate of the KL divergence; ours leave the diagnostics to functions of their own, which the
-rows `with diagnostics` include.
+quarter of the width to all of it, some log-ratios beyond every clip. Where verl has the same
+objective (cispo, dppo-tv, grpo, gspo, sapo) its loss is the peer. It has none for the others: they
+stand against its `vanilla`, PPO's clip, which is another formula, as a measure of what a loss in verl
+costs. Memory is the most that is allocated beyond the inputs at any moment, from torch's profiler.
+verl's losses also compute a clip fraction and an estimate of the KL divergence; ours leave the
+diagnostics to functions of their own, which the rows `with diagnostics` include.
 """
 
 import functools
@@ -32,7 +33,7 @@ from respo.objectives import (
 SHAPES = ((64, 4096), (8, 16384))
 ROUNDS = 5
 # verl's losses by our objectives; all others race with `vanilla`.
-PEERS = {"gspo": "gspo", "sapo": "sapo"}
+PEERS = {name: name for name in ("cispo", "dppo_tv", "gspo", "sapo")}
 METHODS = Path(__file__).parents[1] / "config" / "methods"
 
 

@@ -13,10 +13,12 @@ ReSPO study has:
 - `no repetition`: by the same means each pair has numbers of its own.
 
 Compared are `parse` and `verify` of Math-Verify in one process without time-outs, verl's
-`compute_score`, called by four threads on an eighth of the responses, and 2 workers of ours, in
-turns. Processor time is that of all processes that take part, so verdicts/s are by processor, and
-by wall clock two workers count. The start of processes is not counted. Verdicts must be
-Math-Verify's. Then 1 % of the answers hang, with a limit of 1 s each; and files of many rows are
+`compute_score`, and 2 workers of ours, in turns. Ours ask Math-Verify too: by processor they can be
+ahead of it only as far as something repeats (`no repetition`: not at all), by wall clock there are
+two of them. verl's are called by four threads, so that its pool of processes always has work, and on
+an eighth of the responses, since each takes it milliseconds. Processor time is that of all processes
+that take part, so verdicts/s are by processor. The start of processes is not counted. Verdicts must
+be Math-Verify's. Then 1 % of the answers hang, with a limit of 1 s each; and files of many rows are
 scored from the command line.
 """
 
