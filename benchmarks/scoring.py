@@ -15,11 +15,11 @@ ReSPO study has:
 Compared are `parse` and `verify` of Math-Verify in one process without time-outs, verl's
 `compute_score`, and 2 workers of ours, in turns. Ours ask Math-Verify too: by processor they can be
 ahead of it only as far as something repeats (`no repetition`: not at all), by wall clock there are
-two of them. verl's are called by four threads, so that its pool of processes always has work, and on
-an eighth of the responses, since each takes it milliseconds. Processor time is that of all processes
-that take part, so verdicts/s are by processor. The start of processes is not counted. Verdicts must
-be Math-Verify's. Then 1 % of the answers hang, with a limit of 1 s each; and files of many rows are
-scored from the command line.
+two of them. verl's is called by four threads, so that its pool of processes always has work, and
+on an eighth of the responses, since it takes milliseconds for each. Processor time is that of all
+processes that take part, so verdicts/s are by processor. The start of processes is not counted.
+Verdicts must be Math-Verify's. Then 1 % of the answers hang, with a limit of 1 s each; and files of
+many rows are scored from the command line.
 """
 
 import json
