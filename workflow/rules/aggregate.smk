@@ -152,8 +152,8 @@ rule report:
         FIGURES,
         EXPLORE,
     output:
-        REPORT,
-        f"{STUDY}/report.sources.json",
+        report=REPORT,
+        sources=f"{STUDY}/report.sources.json",
     log:
         f"{LOGS}/report.log",
     benchmark:
@@ -168,7 +168,7 @@ rule report:
     params:
         # Relative: a copied project needs no new report.
         snakefile=os.path.relpath(workflow.main_snakefile),
-        study=lambda wildcards, output: Path(output[0]).parent,
+        study=lambda wildcards, output: Path(output.report).parent,
         config=[
             f"{key}={value}"
             for key, value in settings.model_dump(exclude_none=True).items()
@@ -177,6 +177,6 @@ rule report:
         "HTML report"
     shell:
         # The outer snakemake holds the lock and waits for this one, which only reads.
-        "snakemake --snakefile {params.snakefile:q} --nolock --report {output[0]:q}"
+        "snakemake --snakefile {params.snakefile:q} --nolock --report {output.report:q}"
         " --config {params.config:q} --cores 1 -- {input:q} > {log:q} 2>&1 &&"
         " python -m respo.reporting.report --study {params.study:q} >> {log:q} 2>&1"
