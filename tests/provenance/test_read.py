@@ -1,7 +1,9 @@
 """What is told of each kind of file, and what is noticed when one has changed."""
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import pyarrow as pa
@@ -109,6 +111,82 @@ def test_a_cell_tells_of_its_run_as_it_was(made):
 def test_what_has_changed_since_is_named(made, change, what):
     change(made)
     assert states(read(made.cell)) == dict.fromkeys(ALL_OF_CELL, "unchanged") | {what: "changed"}
+
+
+@pytest.fixture
+def at_once():
+    """What waits for a pipe is stopped."""
+
+    def stop(*_):
+        raise TimeoutError("waited for a pipe")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(10)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def pipe(path):
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f"{{run}}/eval/128/chain-hard/{x}" for x in ("cell.json", "scores.parquet")),
+        *(f"{{run}}/{x}" for x in ("metrics.parquet", "train.json")),
+        *("data/train/chain.parquet", "data/train/chain.yaml", "initial/qwen3-tiny/initial.json"),
+        *("tables/respo/table1.md", "tables/respo/table1.sources.json", "report.html"),
+    ],
+)
+def test_a_pipe_is_not_waited_for(made, table, name, packed):
+    path = made.path / name.format(run=made.run.name)
+    pipe(path)
+    if packed:
+        write_json(made.path / "MANIFEST.json", {"files": {}})
+    with pytest.raises(
+        UserError, match=r"is no regular file, and was not read\. Remove it"
+    ) as error:
+        read(path)
+    assert str(error.value).startswith(f"{path}: ")
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("data/train/chain.parquet", "training set"),
+        ("data/held_out/chain-hard.parquet", "benchmark"),
+        ("initial/qwen3-tiny/weights/model.safetensors", "initial weights"),
+        ("{run}/checkpoints/128/model.safetensors", "checkpoint"),
+        ("{run}/eval/128/chain-hard/scores.parquet", "scores"),
+    ],
+)
+def test_an_input_that_is_a_pipe_is_told_as_such(made, name, what):
+    pipe(made.path / name.format(run=made.run.name))
+    told = read(made.cell)
+    assert states(told) == dict.fromkeys(ALL_OF_CELL, "unchanged") | {what: "no file"}
+
+
+@pytest.mark.usefixtures("at_once")
+def test_sources_and_a_configuration_that_are_pipes(made, table):
+    pipe(made.path / f"benchmarks/eval/{made.run.name}/128/chain-hard.cell.tsv")
+    assert read(made.cell)["durations"]["cell"] is None
+    pipe(made.cell)
+    pipe(made.folder / "config.yaml")
+    told = read(made.folder)
+    assert states(told)["configuration"] == "no file"
+    assert "config.yaml: is no regular file" in told["settings"]["unreadable"]
+    told = read(table)
+    cell = made.cell.relative_to(made.path).as_posix()
+    assert told["sources"]["files"][cell]["state"] == "no file"
+    assert told["warnings"] == [f"{made.cell}: is no regular file, and was not read"]
+    assert told["warnings"][0] in read(made.path)["warnings"]
 
 
 def test_what_is_gone_is_missing(made):

@@ -169,6 +169,7 @@ def _state(state: str) -> str:
         "unchanged": "unchanged",
         "changed": "CHANGED since",
         "missing": "not there",
+        "no file": "no regular file, and was not read",
         "listed": "unchanged by its SHA256SUMS (too large to read here)",
         "not compared": "not compared (too large to read here, and no SHA256SUMS)",
         "no record": "not compared (no hash recorded)",

@@ -5,23 +5,29 @@ from typing import Any, Literal
 
 from respo.cli import UserError
 from respo.files import sha256_of
+from respo.provenance.inside import is_other
 from respo.provenance.sources import State
-from respo.weight_files import policy_hash, read_sums, weight_files
+from respo.weight_files import INDEX, WEIGHTS, policy_hash, read_sums, weight_files
 
 Told = dict[str, Any]
 LARGE = 2_000_000_000  # bytes; more would take longer to read than people like to wait
 
 
 def source(what: str, path: Path, recorded: Any, found: str | None) -> Told:
-    """Compare what a file was with what it is: unchanged, changed, missing or `no record`."""
+    """Compare what a file was with what it is.
+
+    The state is unchanged, changed, missing, `no file` (a pipe lies there) or `no record`.
+    """
     state: State | Literal["no record"] = "unchanged" if found == recorded else "changed"
     if recorded is None:
         state = "no record"
+    if found is None:
+        state = "no file" if is_other(path) and not path.is_dir() else "missing"
     return {
         "what": what,
         "path": str(path),
         "sha256": None if recorded is None else str(recorded),
-        "state": "missing" if found is None else state,
+        "state": state,
     }
 
 
@@ -47,7 +53,11 @@ def weights(what: str, folder: Path, recorded: Any, any_size: bool = False) -> T
         read), or `not compared` (there is no list either).
     """
     try:
+        if is_other(folder / INDEX) and not (folder / WEIGHTS).exists():
+            return source(what, folder, recorded, None) | {"state": "no file"}
         paths = weight_files(folder)
+        if any(map(is_other, paths)):
+            return source(what, folder, recorded, None) | {"state": "no file"}
         large = sum(path.stat().st_size for path in paths) > LARGE
         if any_size or not large:
             return source(what, folder, recorded, policy_hash(folder))

@@ -7,6 +7,8 @@ are the same in all else.
 import csv
 from pathlib import Path
 
+from respo.provenance.inside import is_other
+
 
 def duration(study_folder: Path, job: str) -> float | None:
     """Return the wall time of a job in seconds, None where it is not noted.
@@ -16,6 +18,8 @@ def duration(study_folder: Path, job: str) -> float | None:
         job: its file below `benchmarks`, without the suffix.
     """
     path = study_folder / "benchmarks" / f"{job}.tsv"
+    if is_other(path):
+        return None
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file, delimiter="\t"))

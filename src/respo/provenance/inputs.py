@@ -7,6 +7,7 @@ from respo.cli import UserError
 from respo.config.yaml import read_yaml
 from respo.files import read_json, sha256_of
 from respo.parquet import parquet_made_from
+from respo.provenance.inside import is_file, is_other
 from respo.provenance.shapes import number, texts
 from respo.provenance.sources import state
 
@@ -26,11 +27,13 @@ def rows(path: Path) -> dict[str, Any]:
     """
     told: dict[str, Any] = {"path": str(path), "sha256": None, "origin": "is not there"}
     config = path.with_suffix(".yaml")
-    configuration = read_yaml(config) if config.is_file() else {}
+    configuration = read_yaml(config) if is_file(config) else {}
     if configuration:
         told["configuration"] = configuration
         told["origin"] = _origin(configuration)
     if not path.is_file():
+        if is_other(path):
+            told["origin"] = "is no regular file"
         return told
     told["sha256"] = sha256_of(path)
     made_from = parquet_made_from(path)
@@ -64,7 +67,7 @@ def initial(folder: Path) -> dict[str, Any]:
     record = folder / "initial.json"
     told: dict[str, Any] = {"path": str(record), "origin": "is not there"}
     config = folder / "config.yaml"
-    configuration = read_yaml(config) if config.is_file() else {}
+    configuration = read_yaml(config) if is_file(config) else {}
     checkpoint = configuration.get("checkpoint")
     if isinstance(checkpoint, dict):
         told["origin"] = (
@@ -74,7 +77,7 @@ def initial(folder: Path) -> dict[str, Any]:
         )
     elif configuration:
         told["origin"] = "supervised training from random weights (warm start)"
-    if not record.is_file():
+    if not is_file(record):
         return told
     content = read_json(record)
     if not isinstance(content, dict):

@@ -1,4 +1,4 @@
-"""Which names lead to files of a results folder, and which lead out of it.
+"""Which names lead to files of a results folder, which lead out of it, and which are to be read.
 
 A folder may come from anybody: a name in a record never leads out of it, and a pack, which holds no
 links when it is made, has none that do. In results of one's own, a run may have been moved to
@@ -9,6 +9,8 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+
+from respo.cli import UserError
 
 MANIFEST = "MANIFEST.json"
 
@@ -42,6 +44,24 @@ def wrong_file(root: Path, path: Path, follow: bool = False) -> str | None:
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     return None if stat.S_ISREG(mode) else "is no regular file"
+
+
+def is_other(path: Path) -> bool:
+    """Tell whether something else than a file lies there, such as a pipe, which is not read."""
+    return path.exists() and not path.is_file()
+
+
+def is_file(path: Path) -> bool:
+    """Tell whether a file is there, before it is read.
+
+    Raises:
+        UserError: something else lies there.
+    """
+    if is_other(path):
+        raise UserError(
+            f"{path}: is no regular file, and was not read. Remove it, and put the file itself here"
+        )
+    return path.is_file()
 
 
 def leads_out(root: Path, path: Path) -> bool:

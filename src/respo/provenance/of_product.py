@@ -12,6 +12,7 @@ from respo.files import read_json, sha256_of
 from respo.provenance import environments, sources
 from respo.provenance.compare import Told
 from respo.provenance.environments import Environment
+from respo.provenance.inside import is_file, is_other
 from respo.provenance.of_run import is_made_up, read_train
 from respo.provenance.places import CELL, RUN, Place
 from respo.provenance.shapes import mapping, texts
@@ -27,7 +28,7 @@ def of_product(place: Place) -> Told:
     """Tell what a table, figure or page of a results folder was made from."""
     assert place.study is not None
     path = sources.record_of(place.path)
-    if not path.is_file():
+    if not is_file(path):
         found = digits(place.path)
         made_up = [MADE_UP] if is_synthetic(found) else []
         text = f"{path}: is not there, so nothing says what this was made from; make it anew"
@@ -61,11 +62,8 @@ def digits(path: Path) -> str | None:
 
 def _changed_products(study_folder: Path, products: Mapping[str, str]) -> list[str]:
     states = {name: sources.state(study_folder / name, sha) for name, sha in products.items()}
-    return [
-        f"{study_folder / name}: {'was changed after it was made' if s == 'changed' else s}"
-        for name, s in states.items()
-        if s == "changed"
-    ]
+    words = {"changed": "was changed after it was made", "no file": _state_words("no file")}
+    return [f"{study_folder / name}: {words[s]}" for name, s in states.items() if s in words]
 
 
 def of_files(study_folder: Path, files: Mapping[str, str | None]) -> Told:
@@ -122,7 +120,8 @@ def _counts(key: str, values: Mapping[str, list[str]]) -> str:
 
 
 def _state_words(state: Any) -> str:
-    return "is not there any more" if state == "missing" else "has changed since"
+    words = {"missing": "is not there any more", "no file": "is no regular file, and was not read"}
+    return words.get(state, "has changed since")
 
 
 def _distinct(found: Iterable[Environment]) -> list[Environment]:
@@ -158,6 +157,7 @@ def of_study(study_folder: Path, study: ResolvedStudy) -> Told:
     ]
     there = [path for path in expected if path.is_file()]
     told = of_files(study_folder, {p.relative_to(study_folder).as_posix(): None for p in there})
+    told["warnings"] += [f"{p}: {_state_words('no file')}" for p in expected if is_other(p)]
     told["warnings"] += [MADE_UP] if is_made_up(study_folder, study) else []
     return told | {"expected": len(expected), "there": len(there)}
 
@@ -171,13 +171,15 @@ def of_report(place: Place, study: ResolvedStudy) -> Told:
     warnings = [
         f"{place.study / name}: {_state_words(state)}"
         for name, state in contents.items()
-        if state == "changed"
+        if state in ("changed", "no file")
     ]
     warnings += [MADE_UP] if is_made_up(place.study, study) else []
     return {"contents": contents, "warnings": warnings}
 
 
 def _shown(path: Path, report: bytes) -> sources.State:
+    if is_other(path):
+        return "no file"
     if not path.is_file():
         return "missing"
     return "unchanged" if base64.b64encode(path.read_bytes()) in report else "changed"

@@ -7,6 +7,7 @@ from respo.files import read_json
 from respo.provenance import inputs
 from respo.provenance.compare import Told, hash_of, source, weights
 from respo.provenance.environments import environments
+from respo.provenance.inside import is_file
 from respo.provenance.settings import settings_or_reason
 from respo.provenance.shapes import mapping, number, sequence
 from respo.provenance.synthetic import MADE_UP
@@ -15,7 +16,7 @@ from respo.provenance.synthetic import MADE_UP
 def read_train(study_folder: Path, run: Run) -> Told:
     """Read what training has left on record, empty where it has not ended."""
     path = run.folder(study_folder) / "train.json"
-    return mapping(read_json(path)) if path.is_file() else {}
+    return mapping(read_json(path)) if is_file(path) else {}
 
 
 def is_made_up(study_folder: Path, study: ResolvedStudy) -> bool:

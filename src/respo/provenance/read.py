@@ -10,7 +10,7 @@ from respo.environment import code_revision
 from respo.parquet import parquet_made_from
 from respo.provenance import inputs, of_product, places, unknown
 from respo.provenance.compare import Told, hash_of, source, weights
-from respo.provenance.inside import MANIFEST, links_out
+from respo.provenance.inside import MANIFEST, is_file, links_out
 from respo.provenance.of_cell import of_cell
 from respo.provenance.of_run import of_run, read_train
 from respo.provenance.places import TABLES, Place, locate
@@ -56,6 +56,8 @@ def read(path: Path, study_folder: Path | None = None) -> dict[str, Any]:
         raise UserError(f"{study_folder}: {wrong}; --study takes results/STUDY")
     if not path.exists():
         raise UserError(unknown.absent(path))
+    if not path.is_dir():
+        is_file(path)
     place = locate(path)
     if place is None:
         raise UserError(unknown.other(path))
@@ -64,6 +66,8 @@ def read(path: Path, study_folder: Path | None = None) -> dict[str, Any]:
         if isinstance(found, dict):
             return {"path": str(path), "kind": "table or figure", "warnings": [], **found}
         place = found
+    if not place.path.is_dir():
+        is_file(place.path)
     study = _study(place)
     told: Told = {"path": str(place.path), "kind": place.kind, "warnings": []}
     if study is not None:

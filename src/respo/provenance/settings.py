@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from respo.cli import UserError
 from respo.config import ResolvedStudy, Run, load_run_config
 from respo.config.schema import RunConfig
+from respo.provenance.inside import is_file
 
 Entry = dict[str, Any]
 MAIN = (
@@ -44,8 +45,9 @@ def settings(path: Path, study: ResolvedStudy, run: Run) -> dict[str, Any]:
         code, then and now.
 
     Raises:
-        UserError: the file is missing or of another version of the project.
+        UserError: the file is missing, no regular file, or of another version of the project.
     """
+    is_file(path)
     config = load_run_config(path)
     differs, chosen, main = [], {}, {}
     for key, value, default in _leaves(config):

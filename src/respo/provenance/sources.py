@@ -15,7 +15,7 @@ from respo.config import ResolvedStudy
 from respo.environment import environment
 from respo.files import read_json, sha256_of, write_record
 from respo.parquet import made_from, read_parquet
-from respo.provenance.inside import is_inside
+from respo.provenance.inside import is_file, is_inside, is_other
 
 SUFFIX = ".sources.json"
 CONFIG = Path(__file__).parents[3] / "config"
@@ -23,7 +23,7 @@ CONFIG = Path(__file__).parents[3] / "config"
 REFERENCE = "reference/"
 METRICS = "metrics.parquet"
 TIMES = ("seconds", "tokens_per_second")  # columns of the metrics
-State = Literal["unchanged", "changed", "missing"]
+State = Literal["unchanged", "changed", "missing", "no file"]
 
 
 def source_sha256(path: Path) -> str:
@@ -100,8 +100,10 @@ def read_sources(path: Path) -> dict[str, Any]:
     """Read a record.
 
     Raises:
-        UserError: it is missing, damaged, of another shape, or names files outside of its folder.
+        UserError: it is missing, no regular file, damaged, of another shape, or names files outside
+            of its folder.
     """
+    is_file(path)
     record = read_json(path)
     kinds = {"study": str, "made_from": str, "environment": dict, "products": dict, "sources": dict}
     for key, kind in kinds.items():
@@ -130,7 +132,9 @@ def resolve(study_folder: Path, name: str) -> Path:
 
 
 def state(path: Path, sha256: str) -> State:
-    """Tell whether a file is still what it was; a damaged one is not."""
+    """Tell whether a file is still what it was; a damaged one is not, and a pipe is no file."""
+    if is_other(path):
+        return "no file"
     if not path.is_file():
         return "missing"
     try:
