@@ -1,9 +1,11 @@
 import json
 import shutil
 
+import pyarrow as pa
 import pytest
 
 from respo.cli import UserError
+from respo.files import sha256_of, write_json
 from respo.parquet import made_from, read_parquet, write_parquet
 from respo.reporting.results import Results
 
@@ -133,6 +135,76 @@ def test_metrics_that_do_not_say_their_configuration(folder):
     write_parquet(path, read_parquet(path), {})
     with pytest.raises(UserError, match=r"metrics\.parquet: was not made from"):
         made.results.metrics(made.run("grpo"), "score")
+
+
+def flipped(path):
+    """Change a bit in a column that nothing reads: one of the text "unread"."""
+    data = path.read_bytes()
+    assert data.count(b"unread-text") >= 1
+    path.write_bytes(data.replace(b"unread-text", b"unread-texu", 1))
+
+
+def with_unread(path):
+    """Add such a column to a Parquet file."""
+    table = read_parquet(path)
+    column = pa.array(["unread-text"] * table.num_rows)
+    write_parquet(path, table.append_column("unread", column), made_from(table))
+    return sha256_of(path)
+
+
+@pytest.mark.parametrize("kind", ["metrics", "branches"])
+def test_a_file_of_a_run_that_is_not_the_one_train_json_names(folder, kind):
+    made = folder()
+    run = made.run("grpo")
+    if kind == "metrics":
+        path = made.metrics([0.5] * 32, [0.0] * 32, "grpo")
+    else:
+        path = made.branches({(1, 0): (1, 1.0, 1)}, "grpo")
+
+    def read():
+        return getattr(made.results, kind)(run)
+
+    train = path.with_name("train.json")
+    for record in ({}, {"outputs": None}, {"outputs": {"other.parquet": "0"}}):
+        write_json(train, record)  # as older versions wrote it
+        assert read() is not None
+    write_json(train, {"outputs": {path.name: with_unread(path)}})
+    assert read() is not None
+    write_json(train, {"outputs": {path.name: "0" * 64}})
+    with pytest.raises(UserError) as error:
+        read()
+    assert str(error.value) == (
+        f"{path}: is not the file that {train} has the hash of: it was changed or damaged; train "
+        f"the run anew: snakemake --forcerun {train}"
+    )
+    write_json(train, {"outputs": {path.name: sha256_of(path)}})
+    flipped(path)
+    with pytest.raises(UserError, match=rf"{path.name}: (is not the file that|not a readable)"):
+        read()
+    train.write_text("{")
+    with pytest.raises(
+        UserError, match=r"(train\.json: not valid JSON|metrics\.parquet: not a rea)"
+    ):
+        read()
+
+
+def test_scores_that_are_not_the_ones_the_cell_names(folder):
+    made = folder()
+    run = made.run("grpo")
+    path = made.scores("easy", [("a", True, 3)], "grpo")
+    assert made.results.responses(run, "easy") is not None  # no cell yet
+    sha256 = with_unread(path)
+    cell = made.cell("easy", [2, 1], "grpo")  # of an older version: it holds no hash
+    assert made.results.responses(run, "easy") is not None
+    made.cell("easy", [2, 1], "grpo", changes={"made_from": {"scores_sha256": sha256}})
+    assert made.results.responses(run, "easy") is not None
+    flipped(path)
+    with pytest.raises(UserError) as error:
+        made.results.responses(run, "easy")
+    assert str(error.value) == (
+        f"{path}: is not the file that {cell} has the hash of: it was changed or damaged; score "
+        f"them anew: snakemake --forcerun {path}"
+    )
 
 
 def test_the_digest_follows_what_was_read(folder, tmp_path):

@@ -14,6 +14,7 @@ from respo.config.schema import Positive, Strict
 from respo.files import read_json, sha256_of
 from respo.parquet import made_from, read_parquet
 from respo.provenance import sources
+from respo.provenance.shapes import mapping
 from respo.reporting import selection
 from respo.statistics import pass_at_k
 
@@ -96,6 +97,7 @@ class Results:
         self.study = load_resolved_study(file)
         self._hashes: dict[str, str] = {}
         self._cells: dict[Path, Cell] = {}
+        self._outputs: dict[Path, dict[str, Any]] = {}
         self._synthetic = False
         self._remember(file)
 
@@ -156,8 +158,9 @@ class Results:
         """Read columns of a run's metrics, one value per update; None where the run is missing.
 
         Raises:
-            UserError: the file is damaged, lacks a column, does not hold every update once, or was
-                made from another configuration than the run's.
+            UserError: the file is damaged, lacks a column, does not hold every update once, is not
+                the one that `train.json` names, or was made from another configuration than the
+                run's.
         """
         path = self.metrics_path(run)
         if not path.is_file():
@@ -171,7 +174,7 @@ class Results:
             raise UserError(
                 f"{path}: update: does not count from 1 to {updates}. Delete it and make it anew."
             )
-        self._check_config(path, table)
+        self._check_run(path, table)
         self._remember(path, made_from(table))
         return {name: table[name].to_numpy().astype(float) for name in columns}
 
@@ -182,14 +185,14 @@ class Results:
             The columns `BRANCH_COLUMNS` of `branches.parquet`, one value per update and bin.
 
         Raises:
-            UserError: the file is damaged, lacks a column, or was made from another configuration
-                than the run's.
+            UserError: the file is damaged, lacks a column, is not the one that `train.json` names,
+                or was made from another configuration than the run's.
         """
         path = self.branches_path(run)
         if not path.is_file():
             return None
         table = read_parquet(path, ["sign", *BRANCH_COLUMNS])
-        self._check_config(path, table)
+        self._check_run(path, table)
         self._remember(path, made_from(table))
         of_sign = table["sign"].to_numpy(zero_copy_only=False) == sign
         return {name: table[name].to_numpy()[of_sign] for name in BRANCH_COLUMNS}
@@ -206,7 +209,8 @@ class Results:
             problems are numbered in the order of their names.
 
         Raises:
-            UserError: the file is damaged, lacks a column, or has gaps.
+            UserError: the file is damaged, lacks a column, has gaps, or is not the one that
+                `cell.json` names.
         """
         path = self.responses_path(run, benchmark)
         if not path.is_file():
@@ -216,6 +220,9 @@ class Results:
             if table[name].null_count:
                 raise UserError(f"{path}: {name}: has gaps. Delete it and make it anew.")
         self._remember(path, made_from(table))
+        cell = path.with_name("cell.json")
+        recorded = mapping(_record(cell).get("made_from")).get("scores_sha256")
+        _compare(path, recorded, cell, f"score them anew: snakemake --forcerun {path}")
         return {
             "correct": table["correct"].to_numpy(zero_copy_only=False).astype(bool),
             "response_tokens": table["response_tokens"].to_numpy().astype(np.int64),
@@ -257,15 +264,34 @@ class Results:
         self.remember(path, path.relative_to(self.folder).as_posix())
         self._synthetic |= bool((provenance or {}).get("synthetic"))
 
-    @staticmethod
-    def _check_config(path: Path, table: pa.Table) -> None:
-        """Refuse a file of a run folder that was made from another configuration."""
-        config = path.with_name("config.yaml")
+    def _check_run(self, path: Path, table: pa.Table) -> None:
+        """Refuse a file of a run that is of another configuration or not as it was written."""
+        config, train = path.with_name("config.yaml"), path.with_name("train.json")
         if made_from(table).get("config_sha256") != sha256_of(config):
             raise UserError(
                 f"{path}: was not made from the configuration that {config} holds now; "
                 f"{_anew(path)}"
             )
+        if train not in self._outputs:
+            self._outputs[train] = mapping(_record(train).get("outputs"))
+        _compare(path, self._outputs[train].get(path.name), train, _anew(path))
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """Read a record, empty where there is none."""
+    return mapping(read_json(path)) if path.is_file() else {}
+
+
+def _compare(path: Path, recorded: object, holder: Path, remedy: str) -> None:
+    """Refuse a file whose hash is not the one that a record holds, if it holds one.
+
+    A changed bit may stand in a column that nobody reads.
+    """
+    if recorded not in (None, sha256_of(path)):
+        raise UserError(
+            f"{path}: is not the file that {holder} has the hash of: it was changed or damaged; "
+            f"{remedy}"
+        )
 
 
 def _anew(path: Path) -> str:
