@@ -428,6 +428,72 @@ def test_a_job_that_fails_loses_nothing(checkpoint, benchmark_file, tmp_path, mo
     assert [path.name for path in (tmp_path / ".shards").glob("*/*")] == ["finished.parquet"]
 
 
+HANGS = """
+import time
+from respo.evaluation import generate, shards, watchdog
+from respo.evaluation.engines import local
+
+shards.SECONDS, local.BATCH_ROWS, watchdog.START_SECONDS = 0.0, 4, {start}
+sample, calls = local.sample, []
+
+def hanging(*arguments, **options):
+    calls.append(arguments)
+    if len(calls) == {batch}:
+        time.sleep(60)
+    return sample(*arguments, **options)
+
+local.sample = hanging
+generate.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("batch", "start", "silent_minutes", "there"),
+    [(3, 7200.0, 0.02, 8), (1, 1.0, 0.001, 0)],
+    ids=["on the way", "at the start"],
+)
+def test_a_job_that_hangs_ends_and_the_next_start_continues(
+    checkpoint, benchmark_file, tmp_path, monkeypatch, capsys, batch, start, silent_minutes, there
+):
+    out = tmp_path / "out.parquet"
+    code = HANGS.format(batch=batch, start=start)
+    options = arguments(checkpoint, benchmark_file, out, silent_minutes=silent_minutes)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *options],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        timeout=50,
+    )
+    assert done.returncode == 1
+    # The stacks, with where it hangs.
+    assert done.stderr.startswith("Timeout (0:00:01")
+    assert " in hanging\n" in done.stderr
+    assert not out.exists()
+    run(monkeypatch, checkpoint, benchmark_file, out)
+    assert sampled(capsys) == (f"{there}/12 responses are there already" if there else "")
+    run(monkeypatch, checkpoint, benchmark_file, tmp_path / "at once" / "out.parquet")
+    assert out.read_bytes() == (tmp_path / "at once" / "out.parquet").read_bytes()
+
+
+def test_work_of_many_signs_of_life_goes_on_as_long_as_it_likes():
+    """Each of the pauses is shorter than the patience; signs come more often than they count."""
+    code = """
+import time
+from respo.evaluation import watchdog
+
+watchdog.REARM_SECONDS = 0.2
+with watchdog.end_if_silent(1.0) as alive:
+    until = time.monotonic() + 2.0
+    while time.monotonic() < until:
+        alive()
+        time.sleep(0.01)
+time.sleep(1.5)  # nothing is watched any more
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_file_system_without_links(checkpoint, benchmark_file, tmp_path, monkeypatch, capsys):
     def no_links(*_):
         raise PermissionError(1, "Operation not permitted")
@@ -540,6 +606,8 @@ def test_a_device_that_is_not_there(checkpoint, benchmark_file, tmp_path, monkey
         ("temperature", "nan"),
         ("top_p", 0),
         ("top_p", 1.5),
+        ("silent_minutes", 0),
+        ("silent_minutes", "inf"),
     ],
 )
 def test_settings_without_meaning(

@@ -8,12 +8,16 @@ continues, more samples or problems cost only the new ones, and rows deleted fro
 made anew. What other settings have made stays in `.shards`: that of the latest two, and of the last
 day; delete the folder to be rid of it. With --train, weights that are not those that the training
 wrote are refused.
+
+An engine that gives no sign of life for --silent-minutes (the first may take two hours) hangs: what
+it was doing is written to standard error after the line `Timeout (...)!`, and the job ends with
+exit code 1. The next start continues.
 """
 
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice, product
 from pathlib import Path
 
@@ -25,11 +29,14 @@ from respo.evaluation import shards
 from respo.evaluation.engines import Engine, Request, Response, Sampling
 from respo.evaluation.problems import HELD_OUT, encode, read_problems
 from respo.evaluation.trained import anew, checkpoint_hash, read_train
+from respo.evaluation.watchdog import end_if_silent
 from respo.files import sha256_of
 from respo.parquet import parquet_made_from, parquet_writer
 from respo.weight_files import check_sums, policy_hash
 
 PROGRESS_SECONDS = 5.0
+# Each step of vLLM is a sign of life; of the local engine hundreds of responses, which take longer.
+SILENT_MINUTES = {"local": 240.0, "vllm": 30.0}
 SCHEMA = pa.schema(
     [
         ("problem_id", pa.string()),
@@ -78,7 +85,10 @@ def main() -> None:
     texts = {problem["id"]: problem["prompt"] for problem in problems}
     kept = shards.Shards(options.out.parent / ".shards", made_from, texts)
     kept.adopt(options.out)
-    responses = generate(engine, texts, prompts, options.samples, Sampling(**sampling), kept)
+    with end_if_silent(60 * options.silent_minutes) as alive:
+        responses = generate(
+            engine, texts, prompts, options.samples, Sampling(**sampling), kept, alive
+        )
     if kept.earlier:
         made_from["earlier"] = kept.earlier
     with parquet_writer(options.out, SCHEMA, made_from) as write:
@@ -95,6 +105,7 @@ def generate(
     samples: int,
     sampling: Sampling,
     kept: shards.Shards,
+    alive: Callable[[], None] = lambda: None,
 ) -> dict[tuple[str, int], Response]:
     """Return ``samples`` responses to each problem.
 
@@ -105,6 +116,7 @@ def generate(
         samples: K.
         sampling: how they are drawn.
         kept: has those that are there already.
+        alive: called whenever the engine shows that it works.
     """
     responses = {response.key: response for response in kept.read(samples)}
     missing = [
@@ -122,6 +134,7 @@ def generate(
     progress = _Progress(wanted, len(responses))
     try:
         for finished in sampled:
+            alive()
             responses |= {response.key: response for response in finished}
             kept.add(finished)
             progress.report(finished)
@@ -241,11 +254,18 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--dtype", choices=DTYPES, help="vllm: precision, default bfloat16")
     parser.add_argument("--tensor-parallel", type=_positive, help="vllm: GPUs, default 1")
+    parser.add_argument(
+        "--silent-minutes",
+        type=_minutes,
+        help="see above; default: "
+        + ", ".join(f"{minutes:g} for {name}" for name, minutes in SILENT_MINUTES.items()),
+    )
     parser.add_argument("--out", type=Path, required=True, help="generations.parquet to write")
     options = parser.parse_args()
     if options.out.suffix != ".parquet":
         parser.error(f"argument --out: {options.out}: the name must end in .parquet")
     options.thinking = THINKING[options.thinking or "none"]
+    options.silent_minutes = options.silent_minutes or SILENT_MINUTES[options.engine]
     for engine, names in OWN.items():
         for name in names:
             if engine != options.engine and getattr(options, name) is not None:
@@ -264,6 +284,13 @@ def _temperature(text: str) -> float:
     value = float(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text}: must be greater than 0")
+    return value
+
+
+def _minutes(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 1e6:
+        raise argparse.ArgumentTypeError(f"{text}: must be greater than 0 and at most 1000000")
     return value
 
 
