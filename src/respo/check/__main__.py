@@ -7,7 +7,8 @@ figures. Computed again are cells, from the scores, and tables, from the cells.
 
 Named are files that are damaged or do not belong together, with the command that makes them
 anew; files that are missing, with the target that makes them; files that belong to nothing; and
-links to elsewhere, which are followed, but not in a pack.
+links to elsewhere, which are followed, but not in a pack. A table or figure of a pack may be drawn
+anew: it is named, and damaged only if it is not the same, byte for byte.
 Exit code 1 if anything is damaged or missing.
 """
 
@@ -47,6 +48,7 @@ def main() -> None:
     _tell_missing(folder)
     _tell_others(folder, "foreign", folder.found.of("foreign"))
     _tell_others(folder, "elsewhere", folder.found.of("link"))
+    _tell_others(folder, "drawn anew here", folder.found.of("redrawn"))
     _tell_others(folder, "not compared in full", folder.found.of("note"))
     if folder.found.ok:
         say(

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-Kind = Literal["damaged", "missing", "foreign", "link", "note"]
+Kind = Literal["damaged", "missing", "foreign", "link", "redrawn", "note"]
 
 
 @dataclass(frozen=True)
@@ -13,8 +13,9 @@ class Finding:
 
     Attributes:
         kind: damaged (not what it was, or not what belongs here), missing, foreign (belongs to
-            nothing that the study names), link (nothing wrong, but it lies elsewhere), note
-            (nothing wrong, but not checked in full).
+            nothing that the study names), link (nothing wrong, but it lies elsewhere),
+            redrawn (nothing wrong, but made anew where a pack was unpacked), note (nothing wrong,
+            but not checked in full).
         name: of the file, below the folder.
         text: what is wrong; empty for a file that is missing.
         target: what to make anew, below the folder; None where nothing makes it.
@@ -36,7 +37,7 @@ class Findings:
 
     def add(self, finding: Finding) -> None:
         """Take a finding, unless the file has one that is as bad."""
-        if finding.kind in ("link", "note"):
+        if finding.kind in ("link", "redrawn", "note"):
             if finding not in self.notes:
                 self.notes.add(finding)
                 self.all.append(finding)
@@ -59,6 +60,10 @@ class Findings:
     def link(self, name: str, text: str) -> None:
         """Tell of a link that leads out of the folder, and was followed."""
         self.add(Finding("link", name, text))
+
+    def redrawn(self, name: str, text: str) -> None:
+        """Tell of a record that was made anew in a pack."""
+        self.add(Finding("redrawn", name, text))
 
     def note(self, name: str, text: str) -> None:
         """Tell what was not checked in full."""

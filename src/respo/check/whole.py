@@ -10,6 +10,7 @@ from respo.check.chain import check_chain
 from respo.check.content import check_content
 from respo.check.findings import without
 from respo.check.folder import Folder
+from respo.check.packed import check_manifest
 from respo.check.recompute import check_cells, check_products
 from respo.cli import UserError, explain
 from respo.provenance.inside import links_out
@@ -18,6 +19,7 @@ from respo.provenance.inside import links_out
 LEFT_OUT = {
     "checkpoints": ("/weights", "/checkpoints/"),
     "generations": ("/generations.parquet",),
+    "page": ("explore.html", "explore.sources.json"),  # shows responses
     "report": ("report.html",),
 }
 FEW = 5  # links of which each is told where it leads
@@ -49,7 +51,7 @@ def check_folder(folder: Folder, skip_weights: bool = False) -> Counts:
             folder.found.damaged(name, wrong, wanted[name].target if name in wanted else None)
             folder.irregular = True
     _links(folder, {*read, *wanted, *of_weights})
-    _manifest(folder, names)
+    check_manifest(folder, names)
     for name in sorted(wanted):
         if folder.has(name):
             _content(folder, name, wanted[name].target)
@@ -91,24 +93,6 @@ def _links(folder: Folder, names: Collection[str]) -> None:
         if len(folder.followed) > FEW:
             text = "is a link out of the folder, followed"
         folder.found.link(name, text)
-
-
-def _manifest(folder: Folder, names: list[str]) -> None:
-    """Compare all files with the list that a pack brings."""
-    files = folder.manifest.get("files", {})
-    for name, entry in files.items():
-        if name in folder.found.bad:
-            continue
-        if not folder.is_file(name):
-            folder.found.missing(name, None, f"{expected.MANIFEST} lists it: unpack again")
-        elif folder.sha256(name) != entry["sha256"]:
-            folder.found.damaged(
-                name, f"is not the file that {expected.MANIFEST} lists; unpack again", None
-            )
-    if files:
-        for name in names:
-            if name not in files and name != expected.MANIFEST:
-                folder.found.foreign(name, f"{expected.MANIFEST} does not list it")
 
 
 def _content(folder: Folder, name: str, target: str) -> None:

@@ -1,10 +1,11 @@
 """`python -m respo.pack results/STUDY --out STUDY.tar.gz`: the results of a study as one file.
 
-In it: tables, figures and the page; cells and scores; metrics, branches, `train.json` and the
-configuration of every run; the rows; the study's configuration and the papers' numbers; and
-MANIFEST.json, which lists hash and size of each file, versions and code revision. Not in it:
-weights, logs, report.html, and without --generations the responses. The same folder gives the same
-bytes.
+In it: tables and figures; cells and scores, with the answer that was read from each response;
+metrics, branches, `train.json` and the configuration of every run; the rows, which are prompts and
+answers; the study's configuration and the papers' numbers; and MANIFEST.json, which lists hash and
+size of each file, versions and code revision. Not in it: weights, logs, report.html, and without
+--generations the responses and explore.html, the page that shows some of them. The same folder
+gives the same bytes.
 
 The folder is checked first (`respo.check`): one that is damaged or incomplete is not packed, and
 neither are files that name folders of this machine. With --follow-links what lies elsewhere, with a
@@ -14,8 +15,9 @@ link in its place, is copied into the pack; without it such a folder is refused.
     python -m respo.check STUDY
     python -m respo.reporting.table respo/table1 --study STUDY --reference STUDY/reference
     python -m respo.reporting.figure respo/fig3 --study STUDY
+    python -m respo.reporting.page --study STUDY
 
-The page shows responses: made again from a pack without them, it has none.
+The last makes the page, of a pack without responses one that shows none.
 """
 
 import argparse
@@ -48,7 +50,11 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path, help="such as results/tiny")
     parser.add_argument("--out", type=Path, required=True, help="file to write, .tar.gz")
-    parser.add_argument("--generations", action="store_true", help="pack the responses too")
+    parser.add_argument(
+        "--generations",
+        action="store_true",
+        help="pack the responses too, and explore.html, which shows some of them",
+    )
     parser.add_argument(
         "--partial", action="store_true", help="pack what is there of a study that is not done"
     )
@@ -63,7 +69,8 @@ def main() -> None:
         parser.error(f"argument --out: {options.out}: the name must end in .tar.gz")
     folder = Folder(options.folder)
     check_folder(folder, skip_weights=True)
-    left_out = ["checkpoints", "report"] + ([] if options.generations else ["generations"])
+    left_out = ["checkpoints", "report"]
+    left_out += [] if options.generations else ["generations", "page"]
     _refuse(folder, left_out, options.partial)
     files = dict(chosen(folder, left_out))
     if not options.follow_links:
@@ -83,6 +90,8 @@ def main() -> None:
     write_archive(options.out, folder.study.name, entries())
     size = options.out.stat().st_size / 1e6
     print(f"{options.out}: {len(files)} files, {size:,.1f} MB")
+    if not options.generations:
+        print("without responses, and so without explore.html; --generations packs both")
 
 
 def _refuse(folder: Folder, left_out: list[str], partial: bool) -> None:
