@@ -1,5 +1,6 @@
 """A pack is made, carried elsewhere, checked, and drawn from."""
 
+import base64
 import gzip
 import hashlib
 import json
@@ -15,12 +16,13 @@ import yaml
 from respo.check import __main__ as check
 from respo.cli import UserError
 from respo.environment import code_revision
-from respo.files import read_json
+from respo.files import read_json, write_record
 from respo.pack import __main__ as module
-from respo.pack.contents import check_private
-from respo.reporting import figure, table
+from respo.pack.contents import PAGE, SEARCHED, check_private
+from respo.reporting import figure, style, table
 from respo.reporting.page import __main__ as page
 
+REFERENCE = Path(__file__).parents[2] / "config" / "reference"
 CELL = "mini/respo/N2/seed1/eval/2/easy"
 
 
@@ -65,7 +67,7 @@ def test_the_archive(packed, finished_study):
     assert "mini/reference/respo.csv" in names
     # No weights, logs, report, and, if not asked for, no responses.
     assert not [n for n in names if "weights" in n or "checkpoints" in n or "generations" in n]
-    assert "mini/report.html" not in names
+    assert not {"mini/report.html", "mini/explore.html", "mini/explore.sources.json"} & {*names}
     for member in members:
         assert member.isreg()
         assert (member.uid, member.gid, member.uname, member.gname) == (0, 0, "", "")
@@ -88,7 +90,7 @@ def test_the_manifest(unpacked, finished_study):
     }
     assert (manifest["study"], manifest["title"]) == ("mini", "Miniature")
     assert manifest["environment"]["code"] == code_revision()
-    assert manifest["left_out"] == ["checkpoints", "report", "generations"]
+    assert manifest["left_out"] == ["checkpoints", "report", "generations", "page"]
 
 
 def test_it_is_checked_and_drawn_from_elsewhere(unpacked, capsys):
@@ -103,26 +105,116 @@ def test_it_is_checked_and_drawn_from_elsewhere(unpacked, capsys):
     assert contents(unpacked) == before
 
 
+@pytest.fixture
+def redraw(unpacked, monkeypatch):
+    """Draw a figure of the pack anew, as another revision of the code would."""
+
+    def draw():
+        there = {"code": "another", "python": "3.99.0"}
+        monkeypatch.setattr("respo.provenance.sources.environment", lambda *packages: there)
+        assert call(figure, "respo/fig3", "--study", unpacked) == 0
+
+    return draw
+
+
+def test_what_is_drawn_anew_by_another_revision_is_whole(unpacked, redraw, capsys):
+    """Only the record is another: table and figure have the bytes that were packed."""
+    redraw()
+    assert call(table, "respo/table1", "--study", unpacked, "--reference", REFERENCE) == 0
+    capsys.readouterr()
+    assert call(check, unpacked) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(
+        f"drawn anew here:\n  {unpacked / 'figures/respo/fig3.sources.json'} and 1 more: "
+        "by revision another; same bytes as packed, but for the record itself\n"
+    )
+    assert "damaged" not in out
+
+
+def test_what_comes_out_otherwise_when_drawn_anew_is_damaged(unpacked, redraw, monkeypatch, capsys):
+    monkeypatch.setitem(style._STYLE, "font.size", 9.5)
+    redraw()
+    capsys.readouterr()
+    assert call(check, unpacked) == 1
+    out = capsys.readouterr().out
+    text = "was drawn anew here, by revision another, and differs from what was packed; unpack"
+    assert f"  {unpacked / 'figures/respo/fig3.png'}: {text} again" in out
+    assert f"  {unpacked / 'figures/respo/fig3.sources.json'}: {text} again" in out
+
+
+def test_damage_of_what_was_drawn_anew(unpacked, redraw, capsys):
+    """Its record is honest: of the file itself it knows nothing."""
+    redraw()
+    path = unpacked / "figures/respo/fig3.pdf"
+    path.write_bytes(path.read_bytes().replace(b"obj", b"obi", 1))
+    capsys.readouterr()
+    assert call(check, unpacked) == 1
+    out = capsys.readouterr().out
+    assert f"  {path}: is not the file that MANIFEST.json lists; unpack again\n" in out
+    assert "1 damaged, 0 missing" in out
+
+
+@pytest.mark.parametrize("change", ["damaged", "no product", "edited"])
+def test_a_record_that_is_not_that_of_what_was_packed(unpacked, capsys, change):
+    path = unpacked / "figures/respo/fig3.sources.json"
+    record = {key: value for key, value in read_json(path).items() if key != "self_sha256"}
+    record["environment"] = {"code": "another"}
+    match change:
+        case "damaged":
+            path.write_text(path.read_text().replace("sources", "sourcez", 1))
+        case "no product":
+            write_record(path, record | {"products": {}})
+        case _:
+            write_record(path, record | {"sources": {**record["sources"], "study.yaml": "0"}})
+    assert call(check, unpacked) == 1
+    assert "fig3" in capsys.readouterr().out
+
+
 def test_a_flipped_bit_is_named(unpacked, capsys):
     path = unpacked / CELL / "scores.parquet"
     whole = bytearray(path.read_bytes())
     whole[len(whole) // 2] ^= 1
     path.write_bytes(whole)
-    (unpacked / "explore.html").unlink()
+    (unpacked / "figures/respo/fig3.pdf").unlink()
     (unpacked / "more.txt").touch()
     capsys.readouterr()
     assert call(check, unpacked) == 1
     out = capsys.readouterr().out
     assert f"  {path}: is not the file that MANIFEST.json lists; unpack again\n" in out
-    assert "  explore.html: MANIFEST.json lists it: unpack again\n" in out
+    assert "  figures/respo/fig3.pdf: MANIFEST.json lists it: unpack again\n" in out
     assert f"  {unpacked / 'more.txt'}: MANIFEST.json does not list it\n" in out
     assert "snakemake" not in out
     assert f"{unpacked}: 1 damaged, 1 missing, of " in out
 
 
-def test_responses_go_if_asked_for(study_copy, tmp_path, monkeypatch):
+def test_without_responses_no_response_is_in_the_pack(study_copy, tmp_path, capsys):
+    """Neither in a file of its own nor in the page, which shows some."""
+    assert call(module, study_copy, "--out", tmp_path / "x.tar.gz") == 0
+    out = capsys.readouterr().out
+    assert "without responses, and so without explore.html; --generations packs both\n" in out
+    shown = gzip.decompress(base64.b64decode(PAGE.search(page_of(study_copy))[1]))
+    assert b'"response"' in shown
+    with tarfile.open(tmp_path / "x.tar.gz") as archive:
+        names = [member.name for member in archive.getmembers()]
+        assert not [name for name in names if PAGE.search(archive.extractfile(name).read())]
+
+
+def test_the_page_is_made_from_a_pack_without_responses(unpacked, capsys):
+    assert call(page, "--study", unpacked) == 0
+    shown = gzip.decompress(base64.b64decode(PAGE.search(page_of(unpacked))[1]))
+    assert b'"samples"' in shown
+    assert b'"response"' not in shown
+    assert call(check, unpacked) == 0
+
+
+def page_of(folder):
+    return (folder / "explore.html").read_bytes()
+
+
+def test_responses_go_if_asked_for(study_copy, tmp_path, monkeypatch, capsys):
     out = tmp_path / "all.tar.gz"
     assert call(module, study_copy, "--out", out, "--generations") == 0
+    assert "without" not in capsys.readouterr().out
     with tarfile.open(out) as archive:
         assert f"mini/{CELL}/generations.parquet" in archive.getnames()
         archive.extractall(tmp_path / "there/results", filter="data")
@@ -175,8 +267,7 @@ def test_paths_of_this_machine_are_not_packed(study_copy, tmp_path, monkeypatch)
     """A model that lies in a folder of the user's, as study.yaml and config.yaml would name it."""
     study = study_copy / "study.yaml"
     study.write_text(study.read_text().replace("title: Miniature", "title: of /home/jane/models"))
-    papers = Path(__file__).parents[2] / "config" / "reference"
-    assert call(table, "respo/table1", "--study", study_copy, "--reference", papers) == 0
+    assert call(table, "respo/table1", "--study", study_copy, "--reference", REFERENCE) == 0
     assert call(figure, "respo/fig3", "--study", study_copy) == 0
     (study_copy.parents[1] / "Snakefile").touch()
     monkeypatch.chdir(study_copy.parents[1])
@@ -196,7 +287,7 @@ def test_a_page_that_names_a_folder_is_refused(study_copy, tmp_path, monkeypatch
         check_private("explore.html", study_copy / "explore.html")
 
 
-@pytest.mark.parametrize("name", ["a.md", "a.parquet", "initial/m/initial.json"])
+@pytest.mark.parametrize("name", [*(f"a{end}" for end in SEARCHED), "initial/m/initial.json"])
 def test_this_users_own_words_are_found_in_any_file(tmp_path, monkeypatch, name):
     monkeypatch.setattr(Path, "home", lambda: Path("/home/jane"))
     path = tmp_path / name
@@ -204,6 +295,23 @@ def test_this_users_own_words_are_found_in_any_file(tmp_path, monkeypatch, name)
     path.write_text('{"data": "/home/jane/x"}')
     with pytest.raises(UserError, match="holds '/home/jane'"):
         check_private(name, path)
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.csv"])
+def test_the_name_of_this_machine_is_found(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(Path, "home", lambda: Path("/"))
+    monkeypatch.setattr("socket.gethostname", lambda: "janes-laptop")
+    (tmp_path / name).write_text("made on janes-laptop")
+    with pytest.raises(UserError, match="holds 'janes-laptop', which tells of this machine"):
+        check_private(name, tmp_path / name)
+    # One as short as a word is looked for nowhere: it may be that word.
+    monkeypatch.setattr("socket.gethostname", lambda: "laptop")
+    check_private(name, tmp_path / name)
+
+
+def test_every_kind_of_file_of_a_pack_is_searched(packed):
+    with tarfile.open(packed) as archive:
+        assert {Path(name).suffix for name in archive.getnames()} == {*SEARCHED}
 
 
 def test_the_folder_of_published_weights_is_left_out(tmp_path, monkeypatch):
