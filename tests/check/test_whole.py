@@ -305,6 +305,18 @@ def test_a_folder_that_is_none(tmp_path):
         Folder(tmp_path)
 
 
+def test_a_folder_of_one_cell_has_no_study_yet(study_copy, monkeypatch):
+    (study_copy / "study.yaml").unlink()
+    monkeypatch.chdir(study_copy.parents[1])
+    with pytest.raises(UserError) as error:
+        Folder(Path("results/mini"))
+    command = "snakemake results/mini/study.yaml --config study=mini"
+    assert str(error.value) == f"results/mini/study.yaml: no such file; `{command}` makes it"
+    write_record(study_copy / "MANIFEST.json", {"files": {}})
+    with pytest.raises(UserError, match=r"study\.yaml: no such file; unpack again"):
+        Folder(study_copy)
+
+
 TRAIN = f"{RUN}/train.json"
 
 

@@ -12,6 +12,7 @@ from respo.cli import UserError, printable
 from respo.config import ResolvedStudy, load_resolved_study
 from respo.files import SEAL, read_json, sha256_of
 from respo.parquet import parquet_made_from
+from respo.provenance import targets
 from respo.provenance.inside import MANIFEST, leads_out, wrong_file
 from respo.provenance.sources import CONFIG
 
@@ -47,10 +48,7 @@ class Folder:
             if wrong := self.wrong(name):
                 raise UserError(f"{path / name}: {wrong}")
         if not (path / "study.yaml").is_file():
-            raise UserError(
-                f"{path / 'study.yaml'}: no such file; give the results folder of a study, such as "
-                "results/tiny, or that of an unpacked pack"
-            )
+            raise UserError(f"{path / 'study.yaml'}: no such file; {_remedy(path)}")
         self.manifest: dict[str, Any] = {}
         if (path / MANIFEST).is_file():
             self.manifest = _manifest(path / MANIFEST)
@@ -125,6 +123,16 @@ class Folder:
             self._told = time.monotonic()
             line = f"{len(self._hashes)} files, {self.read / 1e6:,.0f} MB read; now {name}"
             print(printable(line), file=sys.stderr, flush=True)
+
+
+def _remedy(path: Path) -> str:
+    """Say what to do in a folder that has no study.yaml."""
+    if (path / MANIFEST).is_file():
+        return "unpack again"
+    if (path / "initial").is_dir():  # as after one cell, which needs no study.yaml
+        name = path.resolve().name
+        return f"`{targets.make(path, name, 'study.yaml')}` makes it"
+    return "give the results folder of a study, such as results/tiny, or that of an unpacked pack"
 
 
 def _manifest(path: Path) -> dict[str, Any]:
