@@ -204,7 +204,9 @@ def test_the_page_is_made_from_a_pack_without_responses(unpacked, capsys):
     shown = gzip.decompress(base64.b64decode(PAGE.search(page_of(unpacked))[1]))
     assert b'"samples"' in shown
     assert b'"response"' not in shown
+    capsys.readouterr()
     assert call(check, unpacked) == 0
+    assert "foreign" not in capsys.readouterr().out
 
 
 def page_of(folder):

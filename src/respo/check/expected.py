@@ -1,7 +1,7 @@
 """The files that a study has when it is done, each with the target that makes it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +22,13 @@ BESIDE = re.compile(
     # Results of older versions lack it.
     r"|report\.sources\.json"
 )
+# What a pack may come without: parts of names by kind.
+LEFT_OUT = {
+    "checkpoints": ("/weights", "/checkpoints/"),
+    "generations": ("/generations.parquet",),
+    "page": ("explore.html", "explore.sources.json"),  # shows responses
+    "report": ("report.html",),
+}
 LEFT_OVER = re.compile(r"(.*/)?\.[^/]+\.part(/.*)?")
 
 
@@ -110,3 +117,8 @@ def products(study: ResolvedStudy, papers: Path | None) -> Iterator[Expected]:
 
 def _record(target: str) -> Expected:
     return Expected(record_of(Path(target)).as_posix(), target, target)
+
+
+def is_left_out(name: str, kinds: Iterable[str]) -> bool:
+    """Tell whether a file is of one of the kinds that a pack comes without."""
+    return any(part in name for kind in kinds for part in LEFT_OUT.get(kind, ()))

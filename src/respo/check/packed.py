@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from respo.check.expected import is_left_out
 from respo.check.folder import Folder
 from respo.cli import UserError
 from respo.provenance.inside import MANIFEST
@@ -33,7 +34,8 @@ def check_manifest(folder: Folder, names: list[str]) -> None:
             _other(folder, name)
     if files:
         for name in names:
-            if name not in files and name != MANIFEST:
+            made_later = is_left_out(name, folder.left_out)  # such as the page
+            if name not in files and name != MANIFEST and not made_later:
                 folder.found.foreign(name, f"{MANIFEST} does not list it")
 
 

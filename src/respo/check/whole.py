@@ -1,7 +1,7 @@
 """The whole check of a results folder, step by step."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,13 +15,6 @@ from respo.check.recompute import check_cells, check_products
 from respo.cli import UserError, explain
 from respo.provenance.inside import links_out
 
-# What a pack may come without: parts of names by kind.
-LEFT_OUT = {
-    "checkpoints": ("/weights", "/checkpoints/"),
-    "generations": ("/generations.parquet",),
-    "page": ("explore.html", "explore.sources.json"),  # shows responses
-    "report": ("report.html",),
-}
 FEW = 5  # links of which each is told where it leads
 
 
@@ -108,15 +101,10 @@ def _content(folder: Folder, name: str, target: str) -> None:
 
 def _missing(folder: Folder, wanted: list[expected.Expected]) -> None:
     for name, target, needs in wanted:
-        if (folder.path / name).exists() or is_left_out(name, folder.left_out):
+        if (folder.path / name).exists() or expected.is_left_out(name, folder.left_out):
             continue
         if needs in (None, name) or (folder.path / str(needs)).exists():
             folder.found.missing(name, target)
-
-
-def is_left_out(name: str, kinds: Iterable[str]) -> bool:
-    """Tell whether a file is of one of the kinds that a pack comes without."""
-    return any(part in name for kind in kinds for part in LEFT_OUT.get(kind, ()))
 
 
 def _foreign(folder: Folder, names: list[str], wanted: set[str], weights: tuple[str, ...]) -> None:

@@ -28,8 +28,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from respo.check.expected import is_left_out
 from respo.check.folder import Folder
-from respo.check.whole import check_folder, is_left_out
+from respo.check.whole import check_folder
 from respo.cli import UserError, command
 from respo.environment import environment
 from respo.files import SEAL, seal

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from respo.check import expected
 from respo.check.folder import Folder
-from respo.check.whole import is_left_out
 from respo.cli import UserError
 from respo.config.yaml import read_yaml
 from respo.files import SEAL, seal
@@ -32,7 +31,7 @@ def chosen(folder: Folder, left_out: Iterable[str]) -> Iterator[tuple[str, Path]
     names = [
         name
         for name, _, _ in expected.files(folder.study, folder.papers)
-        if not is_left_out(name, left_out)
+        if not expected.is_left_out(name, left_out)
     ]
     files = {name: folder.path / name for name in names if (folder.path / name).is_file()}
     for paper in sorted({table.partition("/")[0] for table in folder.study.study.tables}):
