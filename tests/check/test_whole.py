@@ -201,6 +201,17 @@ def test_files_that_do_not_belong_together(study_copy, change, name, text):
     assert found[name].startswith(text)
 
 
+def test_a_cell_of_the_same_values_in_other_bytes_is_blamed_itself(study_copy):
+    """And not table and page, which hold the hash of its bytes: they are as they were."""
+    path = study_copy / CELL / "cell.json"
+    appended(path, b"\n")
+    (finding,) = check(study_copy).of("damaged")
+    assert (finding.name, finding.target) == (f"{CELL}/cell.json", f"{CELL}/cell.json")
+    assert finding.text.startswith("was edited after it was written: its values are as they were")
+    write_record(path, read_json(path))
+    assert check(study_copy).ok
+
+
 def test_what_is_missing_is_named_with_its_target(study_copy):
     tokenizer = f"{RUN}/checkpoints/2/tokenizer.json"
     lost = (f"{CELL}/cell.json", f"{RUN}/metrics.parquet", "figures/respo/fig3.pdf", tokenizer)

@@ -1,5 +1,6 @@
 """Do cells and tables say what comes out of what they were made from?"""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from respo.cli import UserError
 from respo.config import Run
 from respo.environment import code_revision
 from respo.evaluation.cell import summarize
+from respo.files import SEAL
 from respo.provenance.sources import METRICS, REFERENCE, record_of, source_sha256
 from respo.reporting.results import Results
 from respo.reporting.table import make
@@ -42,6 +44,11 @@ def _cell(folder: Folder, run: Run, cell: str) -> bool:
     found = folder.json(name)
     if found is None:
         return False
+    # Its seal is that of its values. Tables know its bytes, and would be blamed for another layout.
+    written = f"{json.dumps(found, indent=2)}\n"
+    if SEAL in found and (folder.path / name).read_bytes() != written.encode():
+        text = "was edited after it was written: its values are as they were, its bytes are not"
+        folder.found.damaged(name, text, name)
     update, benchmark = cell.split("/")[-2:]
     address = {
         "study": folder.study.name,
