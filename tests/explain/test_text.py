@@ -1,5 +1,8 @@
+import hashlib
+
 import pytest
 
+from respo.explain.configuration import of_run, of_runs
 from respo.explain.text import lines
 from respo.explain.versions import version_lines
 
@@ -13,15 +16,19 @@ CELL = {
     "numbers": {"pass_at_1": 0.25, "standard_error": 0.02, "problems": 10, "samples": 4},
     "settings": {
         "objective": {
-            **{"name": "respo", "parameters": {"lambda_pos": 1.5}, "code": "aa", "code_now": "aa"},
+            "name": "respo",
+            "parameters": {"lambda_pos": 1.5, "lambda_neg": 2.0},
+            **{"code": "aa", "code_now": "aa"},
             "differs": [{"key": "lambda_pos", "value": 1.5, "default": 1.0}],
         },
-        "differs": [{"key": "training.kl_coefficient", "value": 0.1, "default": 0.0}],
-        "beside_study": [
-            {"key": "training.updates", "value": 4, "study": 8, "from": "models/m.yaml"}
+        "entries": [
+            {"key": "model.architecture.hidden_size", "value": 64},
+            {"key": "staleness", "value": 8},
+            {"key": "training.updates", "value": 4, "study": 8, "from": "models/m.yaml"},
+            {"key": "training.mini_batch", "value": 2},
+            {"key": "training.kl_coefficient", "value": 0.1, "default": 0.0},
+            {"key": "training.reward", "value": "math", "default": "math"},
         ],
-        "main": {"updates": 4, "staleness": 8},
-        "chosen": {"staleness": 8, "seed": 1},
     },
     "sampling": {"top_p": 0.7},
     "verifier": {"name": "strict_box", "version": "0.1.0"},
@@ -66,12 +73,13 @@ def test_a_cell():
         "  pass@1 25.0 ± 2.0 %, 10 problems x 4 samples",
         "",
         "Configuration",
-        "  objective respo (lambda_pos 1.5), formula aa, as here",
-        "    lambda_pos 1.5: default 1.0",
-        "  updates 4, staleness 8",
-        "  training.kl_coefficient 0.1: default 0.0",
-        "  training.updates 4: by models/m.yaml; the study has 8",
-        "  --all lists every setting that the study's files chose",
+        "  objective respo, formula aa, as here",
+        "    lambda_pos 1.5 (published 1.0)",
+        "    all others as published",
+        "  training.updates 4 (no default, by models/m.yaml; the study has 8)",
+        "  training.kl_coefficient 0.1 (default 0.0)",
+        "  chosen, without a default: staleness 8, mini_batch 2",
+        "  all else is as by default, or of the model (--all lists every setting)",
         "  sampling: top_p 0.7",
         "  verifier: strict_box 0.1.0",
         "",
@@ -103,19 +111,75 @@ def test_a_cell():
 
 def test_all_settings():
     found = list(lines(CELL, everything=True))
-    assert "  staleness 8" in found
-    assert not any("--all" in line for line in found)
+    start = found.index("Configuration")
+    assert found[start + 1 : start + 11] == [
+        "  objective respo, formula aa, as here",
+        "    lambda_pos 1.5 (published 1.0)",
+        "    lambda_neg 2.0 (as published)",
+        "  model.architecture.hidden_size 64 (no default)",
+        "  staleness 8 (no default)",
+        "  training.updates 4 (no default, by models/m.yaml; the study has 8)",
+        "  training.mini_batch 2 (no default)",
+        "  training.kl_coefficient 0.1 (default 0.0)",
+        "  training.reward math (the default)",
+        "  sampling: top_p 0.7",
+    ]
+
+
+def objective(now="aa", **differs):
+    """One with two parameters, of which those that differ were published as 0."""
+    return {
+        **{"name": "o", "parameters": {"a": 1, "b": 2}, "code": "aa", "code_now": now},
+        "differs": [{"key": key, "value": 1, "default": 0} for key in differs],
+    }
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (objective(), ["objective o, all parameters as published, formula aa, as here"]),
+        (objective("bb"), ["objective o, all parameters as published, formula aa"]),
+        (
+            objective(a=1, b=1),
+            ["objective o, formula aa, as here", "  a 1 (published 0)", "  b 2 (published 0)"],
+        ),
+        # Of one's own, which is not here: nothing is known of what is published.
+        (objective(None), ["objective o, formula aa", "  a 1", "  b 2"]),
+    ],
+)
+def test_parameters_of_an_objective(told, expected):
+    assert list(of_run({"objective": told}, False)) == expected
+
+
+def test_settings_of_many_runs():
+    told = {
+        **{"runs": 3, "unchanged": 2, "objectives": {"m1": objective(), "m2": objective(a=1, b=1)}},
+        "entries": [{"key": "training.updates", "value": 4}],
+        "varying": {
+            "staleness": [{"value": 1, "runs": 1}, {"value": 8, "runs": 1}],
+            "train_data.rows": [{"value": 1, "runs": 2}],
+        },
+    }
+    assert list(of_runs(told, False)) == [
+        "of 2 of 3 runs; that of the others has changed or is not there",
+        "m1: objective o, all parameters as published, formula aa, as here",
+        "m2: objective o, formula aa, as here",
+        "  a 1 (published 0)",
+        "  b 2 (published 0)",
+        "chosen, without a default: updates 4",
+        "staleness: 1 in 1 run; 8 in 1 run",
+    ]
+    assert next(of_runs(told | {"unchanged": 3}, True)) == "of 3 runs"
+    assert list(of_runs(told, True))[-1] == "train_data.rows: 1 in 2 runs"
+    assert list(of_runs(told | {"runs": 0}, True)) == []
 
 
 def test_a_line_break_stays_within_its_line():
-    settings = {
-        "main": {"reward": "a\nb"},
-        **{"differs": [], "beside_study": [], "chosen": {"seed": 1}},
-    }
+    settings = {"entries": [{"key": "training.reward", "value": "a\nb", "default": "c"}]}
     told = {"path": "p", "kind": "run", "settings": settings, "warnings": ["one:\ntwo"]}
     found = list(lines(told | {"study": {"name": "s", "title": "A\n study", "folder": "f"}}))
     assert found[1] == "  study s: A study, in f"
-    assert '  reward "a\\nb"' in found
+    assert '  training.reward "a\\nb" (default c)' in found
     assert found[-2:] == ["  one:", "  two"]
 
 
@@ -163,41 +227,99 @@ def test_made_up_results_are_not_made_by_training():
     ]
 
 
+def hashed(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def sources(states):
-    files = {f"r{i}/cell.json": {"sha256": "a" * 64, "state": s} for i, s in enumerate(states)}
-    runs = {f"r{i}": [f"r{i}/cell.json"] for i in range(len(states))}
+    names = [f"r{i}/cell.json" for i in range(len(states))]
+    files = {
+        name: {"sha256": hashed(name), "state": state}
+        for name, state in zip(names, states, strict=True)
+    }
+    rows = [
+        {"model": "M", "method": "R", "staleness": 8, "seed": i, "update": 4, "path": name}
+        for i, name in enumerate(names)
+    ]
     return {
         "path": "p",
         "kind": "table",
         "name": "x/y",
         "digits": "0123",
-        "sources": {"files": files, "by_run": runs},
+        "sources": {"files": files, "by_run": {name: [name] for name in names}},
+        "map": {"columns": {"Hard": "chain-hard"}, "rows": rows},
         "differing": {},
         "environments": {"training": [{"torch": "1"}, {"torch": "2"}]},
+        "durations": {"training": 200.0, "table": 1.0},
+        "counted": {"training": 7},
         "warnings": [],
     }
 
 
 def test_sources_of_a_table():
     found = list(lines(sources(["unchanged"] * 7)))
-    assert found[:5] == [
+    assert found == [
         "p: table x/y",
         "",
         "Sources",
         "  made from results 0123",
-        "  7 files, of 7 runs, all unchanged since",
+        "  7 files, of 7 runs: all unchanged since",
+        "",
+        "Rows and columns",
+        "  Hard: chain-hard",
+        "  M, R, N = 8, seed 6, update 4: r6/cell.json",
+        "  and 6 more (--all lists them)",
+        "",
+        "Versions and machine",
+        # Two runs, and not one run in two environments.
+        "  torch: 1 (training); 2 (training)",
+        "",
+        "Time",
+        "  training (work, sum of 7): 3.3 min",
+        "  table (job): 1.0 s",
     ]
-    assert found[5:11] == [
-        *(f"  r{i}: 1 file" for i in range(5)),
-        "  and 2 more runs (--all lists every file)",
+
+
+def test_every_source_of_a_table():
+    told = sources(["unchanged", "changed", "missing", "no file"])
+    found = list(lines(told, everything=True))
+    count = "1 unchanged since, 1 CHANGED since, 1 not there any more, 1 no regular file"
+    words = ["unchanged", "CHANGED since", "not there", "no regular file, and was not read"]
+    start = found.index("Sources")
+    assert found[start + 2 : start + 7] == [
+        f"  4 files, of 4 runs: {count}",
+        *(f"  r{i}/cell.json, {hashed(f'r{i}/cell.json')[:12]}, {words[i]}" for i in range(4)),
     ]
-    # Two runs, and not one run in two environments.
-    assert not any("one after the other" in line for line in found)
-    changed = list(lines(sources(["unchanged", "changed", "missing"]), everything=True))
-    assert "  3 files, of 3 runs, 1 unchanged since" in changed
-    assert "  r0/cell.json, aaaaaaaaaaaa, unchanged" in changed
-    assert "  r1/cell.json, aaaaaaaaaaaa, CHANGED since" in changed
-    assert "  r2/cell.json, aaaaaaaaaaaa, not there" in changed
+    rows = [line for line in found if line.startswith("  M, R")]
+    assert rows == [f"  M, R, N = 8, seed {i}, update 4: r{i}/cell.json" for i in range(4)]
+    assert not any("--all" in line for line in found)
+
+
+def test_one_source_of_no_run():
+    told = sources(["unchanged"])
+    told["sources"]["by_run"] = {}
+    assert "  1 file: all unchanged since" in list(lines(told))
+
+
+def test_rows_and_weights_of_a_table():
+    one = {
+        **{"what": "benchmark", "name": "x", "sha256": hashed("x"), "state": "unchanged"},
+        **{"count": 1, "of": 2, "origin": "a/b on the hub at v1", "version": 3},
+        "verifier": "strict_box 0.1.0",
+    }
+    other = one | {"sha256": hashed("y"), "state": "changed"}
+    del other["origin"], other["verifier"]
+    told = {"path": "p", "kind": "table", "inputs": [one, other, one | {"count": 2}]}
+    found = list(lines(told | {"warnings": []}))
+    assert found[found.index("Made from") + 1 :] == [
+        f"  benchmark x: {hashed('x')[:12]} in 1 of 2, unchanged",
+        "    a/b on the hub at v1, version 3",
+        "    verifier strict_box 0.1.0",
+        f"  benchmark x: {hashed('y')[:12]} in 1 of 2, CHANGED since",
+        f"  benchmark x: {hashed('x')[:12]}, unchanged",
+        "    a/b on the hub at v1, version 3",
+        "    verifier strict_box 0.1.0",
+    ]
 
 
 def test_versions_that_differ_name_their_steps():
@@ -232,7 +354,7 @@ def test_methods_a_report_and_rows():
     assert "  the formulas and parameters of grpo, aspo, 01" in lines(told)
     told = {"path": "p", "kind": "report", "contents": {"a.html": "changed"}, "warnings": []}
     assert "  a.html: CHANGED since" in lines(told)
-    rows = {"sha256": "a" * 64, "origin": "file f", "configuration_state": "changed"}
+    rows = {"sha256": hashed("rows"), "origin": "file f", "configuration_state": "changed"}
     found = list(
         lines(
             {
@@ -249,7 +371,7 @@ def test_methods_a_report_and_rows():
         "p: training set x",
         "",
         "Made from",
-        "  this file: aaaaaaaaaaaa",
+        f"  this file: {hashed('rows')[:12]}",
         "  file f",
         "  its configuration has changed since",
     ]

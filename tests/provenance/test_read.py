@@ -1,15 +1,18 @@
 """What is told of each kind of file, and what is noticed when one has changed."""
 
+import hashlib
 import json
 import os
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from respo.cli import UserError
+from respo.environment import environment
 from respo.files import read_json, sha256_of, write_json
 from respo.parquet import write_parquet
 from respo.provenance import sources
@@ -206,14 +209,18 @@ def test_what_is_gone_is_missing(made):
 def test_settings_that_differ_from_defaults_and_from_the_study(made):
     path = made.folder / "config.yaml"
     text = path.read_text().replace("kl_coefficient: 0.0\n", "kl_coefficient: 0.01\n")
-    path.write_text(text.replace("lambda_pos: 1.0", "lambda_pos: 1.5"))
+    path.write_text(text.replace("lambda_pos: 2.0", "lambda_pos: 1.5"))
     settings = read(made.folder)["settings"]
-    assert settings["differs"] == [
-        {"key": "training.kl_coefficient", "value": 0.01, "default": 0.0}
-    ]
-    (beside,) = settings["beside_study"]
-    assert (beside["key"], beside["study"]) == ("training.kl_coefficient", 0.0)
-    assert settings["chosen"]["staleness"] == 32
+    entries = {entry.pop("key"): entry for entry in settings["entries"]}
+    assert entries["training.kl_coefficient"] == {
+        **{"value": 0.01, "default": 0.0, "study": 0.0},
+        "from": "studies/tiny.yaml: extra_runs",
+    }
+    assert [key for key, entry in entries.items() if "from" in entry] == ["training.kl_coefficient"]
+    assert entries["training.reward"] == {"value": "strict_box", "default": "strict_box"}
+    assert entries["staleness"] == {"value": 32}  # it has no default
+    assert entries["training.optimizer.learning_rate"] == {"value": 0.0002}
+    assert settings["objective"]["differs"] == [{"key": "lambda_pos", "value": 1.5, "default": 2.0}]
     assert settings["objective"]["name"] == "respo"
     assert settings["objective"]["code"] == settings["objective"]["code_now"]
 
@@ -310,10 +317,144 @@ def test_a_source_that_has_changed_or_gone(made, table):
     assert read(table)["warnings"] == [f"{made.cell}: is not there any more"]
 
 
+def test_only_what_is_unchanged_lends_its_versions(made, table):
+    """Computed by hand: the table is of one cell, whose run was 90 s long."""
+    made.time(f"eval/{made.run.name}/128/chain-hard.generate", 7.5)
+    made.time("tables/respo/table1", 0.5)
+    told = read(table)
+    assert told["durations"] == {
+        **{"warm start": 44.0, "training": 90.0, "generation": 7.5, "table": 0.5}
+    }
+    assert told["counted"] == {"warm start": 1, "training": 1, "generation": 1}
+    made.evaluate(numpy="3")
+    for lost in (False, True):
+        if lost:
+            made.cell.unlink()
+        told = read(table)
+        found = told["environments"]
+        assert [step for step, one in found.items() if one] == ["table"]
+        assert told["inputs"] == []
+        assert told["configurations"]["runs"] == 0
+        assert told["durations"] == {"table": 0.5}
+
+
+def test_a_table_tells_data_weights_and_verifier(made, table):
+    train, initial, benchmark = read(table)["inputs"]
+    counts = {"state": "unchanged", "count": 1, "of": 1}
+    assert (
+        train.items()
+        >= {
+            **{"what": "training set", "name": "chain", **counts},
+            "sha256": hashlib.sha256(made.training_set.read_bytes()).hexdigest(),
+        }.items()
+    )
+    assert train["origin"].startswith("generated (chain: operators [1, 8]")
+    assert (
+        initial.items()
+        >= {
+            **{"what": "initial weights", "name": "qwen3-tiny", **counts},
+            "sha256": hashlib.sha256(b"first").hexdigest(),
+        }.items()
+    )
+    assert (
+        benchmark.items()
+        >= {
+            **{"what": "benchmark", "name": "chain-hard", "version": 1, **counts},
+            "verifier": "strict_box 0.1.0",
+            "sha256": hashlib.sha256(made.benchmark.read_bytes()).hexdigest(),
+        }.items()
+    )
+    made._rows("held_out/chain-hard", {"version": 2})
+    other = read(table)["inputs"][-1]
+    assert (other["state"], other["sha256"]) == ("changed", benchmark["sha256"])
+    assert "version" not in other  # it is of the rows that lie there now
+
+
+def test_a_table_tells_configurations_and_whose_numbers_it_has(made, table):
+    told = read(table)
+    found = told["configurations"]
+    assert (found["runs"], found["unchanged"], found["varying"]) == (1, 1, {})
+    assert {"key": "staleness", "value": 32} in found["entries"]
+    assert found["objectives"]["respo"]["differs"] == []
+    assert told["map"] == {
+        "columns": {"7-8 steps": "chain-hard"},
+        "rows": [
+            {
+                **{"model": "Qwen3-tiny", "method": "ReSPO", "staleness": 32, "seed": 1},
+                **{"update": 128, "path": f"{made.run.name}/eval/128/BENCHMARK/cell.json"},
+            }
+        ],
+    }
+    append(made.folder / "config.yaml")
+    found = read(table)["configurations"]
+    assert (found["runs"], found["unchanged"], found["entries"]) == (1, 0, [])
+
+
+def of_two_runs(made):
+    """Make a second run and cell, of other rows, and return the names of both cells."""
+    first, second = made.run, replace(made.run, staleness=8)
+    shutil.copytree(made.folder, second.folder(made.path))
+    made.run, made.folder = second, second.folder(made.path)
+    made.cell = second.cell(made.path, 128, "chain-hard")
+    path = made.folder / "config.yaml"
+    path.write_text(path.read_text().replace("staleness: 32", "staleness: 8"))
+    made.train()
+    made._rows("held_out/chain-hard", {"version": 2})
+    made.evaluate()
+    return [f"{run.name}/eval/128/chain-hard/cell.json" for run in (first, second)]
+
+
+def test_in_what_the_sources_differ(made, table):
+    names = of_two_runs(made)
+    files = {name: sha256_of(made.path / name) for name in names}
+    sources.write_sources(made.path, "tiny", [table], "0", files)
+    told = read(table)
+    assert told["configurations"]["varying"] == {
+        "staleness": [{"value": 8, "runs": 1}, {"value": 32, "runs": 1}]
+    }
+    benchmarks = [one for one in told["inputs"] if one["what"] == "benchmark"]
+    assert [(one["state"], one["count"], one["of"]) for one in benchmarks] == [
+        ("changed", 1, 2),
+        ("unchanged", 1, 2),
+    ]
+
+
+@pytest.mark.parametrize("name", ["metrics.parquet", "branches.parquet"])
+def test_a_figure_of_statistics(made, table, name):
+    path = f"{made.run.name}/{name}"
+    files = {path: sources.source_sha256(made.path / path)}
+    sources.write_sources(made.path, "tiny", [table], "0", files)
+    told = read(table)
+    assert [one["what"] for one in told["inputs"]] == ["training set", "initial weights"]
+    assert told["environments"]["training"][0]["torch"] == "2.13"
+    assert told["map"]["rows"][0]["path"] == path
+    assert told["configurations"]["unchanged"] == 1
+    made.train(config_sha256="0")  # trained anew since
+    sources.write_sources(
+        made.path, "tiny", [table], "0", {path: sources.source_sha256(made.path / path)}
+    )
+    told = read(table)
+    assert told["environments"]["training"] == []
+    assert "training" not in told["durations"]
+
+
+def test_a_table_of_scores(made, table):
+    path = f"{made.run.name}/eval/128/chain-hard/scores.parquet"
+    sources.write_sources(made.path, "tiny", [table], "0", {path: sha256_of(made.path / path)})
+    told = read(table)
+    assert [one["what"] for one in told["inputs"]] == [
+        *("training set", "initial weights", "benchmark")
+    ]
+    assert told["inputs"][-1]["verifier"] == "strict_box 0.1.0"
+    assert told["environments"]["generation"][0]["engine"] == "local"
+    assert told["environments"]["training"][0]["torch"] == "2.13"
+    assert told["environments"]["cell"] == []
+
+
 def test_a_damaged_source_is_one_note(made, table):
     made.cell.write_text("{")
-    changed, damaged = read(table)["warnings"]
-    assert changed == f"{made.cell}: has changed since"
+    assert read(table)["warnings"] == [f"{made.cell}: has changed since"]
+    (damaged,) = read(made.path)["warnings"]  # without a hash of what it was
     assert damaged.startswith(f"{made.cell}: not valid JSON")
 
 
@@ -413,6 +554,30 @@ def test_a_figure_of_methods(tmp_path):
     )
 
 
+def test_a_report_by_its_record(made, table):
+    """The report itself is blamed for what has changed in it."""
+    html, report = table.with_suffix(".html"), made.path / "report.html"
+    html.write_text("new")
+    report.write_text("data:text/html;base64,bmV3")
+    names = {"tables/respo/table1.html": sha256_of(html)}
+    sources.write_sources(made.path, "tiny", [report], "0123", names, "numpy")
+    made.time("report", 4.5)
+    told = read(report)
+    assert (told["warnings"], told["digits"]) == ([], "0123")
+    assert told["contents"] == {"tables/respo/table1.html": "unchanged"}
+    found = told["environments"]
+    assert found["report"][0]["code"] == environment()["code"]
+    assert found["table"][0]["numpy"]
+    assert found["training"][0]["torch"] == "2.13"
+    assert told["durations"]["report"] == 4.5
+    report.write_text("data:text/html;base64,bmV4")
+    told = read(report)
+    assert told["contents"] == {"tables/respo/table1.html": "unchanged"}
+    assert told["warnings"] == [f"{report}: was changed after it was made"]
+    html.write_text("newer")
+    assert f"{html}: has changed since" in read(report)["warnings"]
+
+
 def test_a_report_that_is_older_than_a_table(made, table):
     html = table.with_suffix(".html")
     html.write_text("new")
@@ -421,7 +586,12 @@ def test_a_report_that_is_older_than_a_table(made, table):
     told = read(report)
     assert told["contents"]["tables/respo/table1.html"] == "changed"
     assert told["contents"]["explore.html"] == "missing"
-    assert told["warnings"] == [f"{html}: has changed since"]
+    assert told["warnings"] == [
+        f"{made.path}/report.sources.json: is not there, so nothing says what made the report; "
+        "make it anew",
+        f"{report}: does not show tables/respo/table1.html as it lies there: one of the two has "
+        "changed",
+    ]
     html.write_text("old")
     assert read(report)["contents"]["tables/respo/table1.html"] == "unchanged"
 
@@ -581,14 +751,6 @@ def test_generations_tell_no_times_of_what_came_later(made):
     scores = read(made.cell.with_name("scores.parquet"))["durations"]
     assert scores.keys() == own | {"scoring"}
     assert read(made.cell)["durations"].keys() == own | {"scoring", "cell"}
-
-
-def test_settings_by_which_runs_are_known(made):
-    settings = read(made.folder)["settings"]
-    assert settings["main"].items() >= {"staleness": 32, "seed": 1, "reward": "strict_box"}.items()
-    assert (
-        settings["main"]["learning_rate"] == settings["chosen"]["training.optimizer.learning_rate"]
-    )
 
 
 def test_the_folder_of_synthetic_results_is_made_up_anew(made):

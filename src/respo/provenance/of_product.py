@@ -4,27 +4,26 @@ import base64
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from respo.cli import UserError
-from respo.config import ResolvedStudy, Run
-from respo.files import read_json, sha256_of
-from respo.provenance import environments, sources
+from respo.config import ResolvedStudy
+from respo.files import sha256_of
+from respo.provenance import sources
 from respo.provenance.compare import Told
+from respo.provenance.durations import duration
 from respo.provenance.environments import Environment
 from respo.provenance.inside import is_file, is_other
-from respo.provenance.of_run import is_made_up, read_train
-from respo.provenance.places import CELL, RUN, Place
-from respo.provenance.shapes import mapping, texts
+from respo.provenance.of_run import is_made_up
+from respo.provenance.of_sources import of_files, state_words
+from respo.provenance.places import Place, place_in
+from respo.provenance.shapes import texts
 from respo.provenance.synthetic import MADE_UP, is_synthetic
 
 DIGITS = re.compile(rb"[Mm]ade from results (?:<code>)?((?:synthetic-)?[0-9a-f]{12})")
 METHODS = re.compile(rb"([\w/]+) drawn from methods ([0-9a-f]{12}): ([\w.,-]+)")
-FEW = 3
-STEPS = ("training", "generation", "scoring", "cell")
 
 
-def of_product(place: Place) -> Told:
+def of_product(place: Place, study: ResolvedStudy) -> Told:
     """Tell what a table, figure or page of a results folder was made from."""
     assert place.study is not None
     path = sources.record_of(place.path)
@@ -34,7 +33,8 @@ def of_product(place: Place) -> Told:
         text = f"{path}: is not there, so nothing says what this was made from; make it anew"
         return {"digits": found, "warnings": [*made_up, text]}
     record = sources.read_sources(path)
-    told = of_files(place.study, record["sources"])
+    told = of_files(place.study, study, record["sources"])
+    told["durations"] |= _own_duration(place)
     told["environments"][place.kind] = [texts(record["environment"])]
     told["digits"] = record["made_from"]
     if is_synthetic(record["made_from"]):
@@ -62,88 +62,8 @@ def digits(path: Path) -> str | None:
 
 def _changed_products(study_folder: Path, products: Mapping[str, str]) -> list[str]:
     states = {name: sources.state(study_folder / name, sha) for name, sha in products.items()}
-    words = {"changed": "was changed after it was made", "no file": _state_words("no file")}
+    words = {"changed": "was changed after it was made", "no file": state_words("no file")}
     return [f"{study_folder / name}: {words[s]}" for name, s in states.items() if s in words]
-
-
-def of_files(study_folder: Path, files: Mapping[str, str | None]) -> Told:
-    """Tell of files below a results folder: whose they are, their states, what differs.
-
-    Args:
-        study_folder: `results/STUDY`.
-        files: hash by name as it was recorded, None where there is no record of it.
-    """
-    states = {
-        name: sources.state(sources.resolve(study_folder, name), sha256) if sha256 else None
-        for name, sha256 in files.items()
-    }
-    runs: dict[str, list[str]] = {}
-    told: dict[str, list[tuple[str, Environment]]] = {step: [] for step in STEPS}
-    warnings = [
-        f"{sources.resolve(study_folder, name)}: {_state_words(state)}"
-        for name, state in states.items()
-        if state not in ("unchanged", None)
-    ]
-    for name in files:
-        if match := RUN.fullmatch(name):
-            run = Run(match[1], match[2], int(match[3]), int(match[4]))
-            runs.setdefault(run.name, []).append(name)
-            try:
-                for step, found in _environments(study_folder, run, name).items():
-                    told[step] += [(name, one) for one in found]
-            except UserError as error:
-                warnings.append(str(error))
-    differing = {step: environments.differing(pairs) for step, pairs in told.items()}
-    warnings += [
-        f"{step} was not the same for all sources: {key}: {_counts(key, values)}"
-        for step, keys in differing.items()
-        for key, values in keys.items()
-    ]
-    return {
-        "sources": {
-            "files": {n: {"sha256": sha, "state": states[n]} for n, sha in files.items()},
-            "by_run": runs,
-        },
-        "environments": {step: _distinct(one for _, one in told[step]) for step in STEPS},
-        "differing": {step: found for step, found in differing.items() if found},
-        "warnings": warnings,
-    }
-
-
-def _counts(key: str, values: Mapping[str, list[str]]) -> str:
-    """Say how many have each value, the rarest first, and of few which."""
-    told = []
-    for value, names in sorted(values.items(), key=lambda item: len(item[1])):
-        few = f" ({', '.join(names)})" if len(names) <= FEW else ""
-        told.append(f"{environments.short(key, value)} in {len(names)}{few}")
-    return "; ".join(told)
-
-
-def _state_words(state: Any) -> str:
-    words = {"missing": "is not there any more", "no file": "is no regular file, and was not read"}
-    return words.get(state, "has changed since")
-
-
-def _distinct(found: Iterable[Environment]) -> list[Environment]:
-    kept: list[Environment] = []
-    for one in found:
-        if one not in kept:
-            kept.append(one)
-    return kept
-
-
-def _environments(study_folder: Path, run: Run, name: str) -> dict[str, list[Environment]]:
-    """Return the environments by step of one source, as far as it is there."""
-    path = study_folder / name
-    rest = name.removeprefix(f"{run.name}/")
-    if not path.is_file() or not CELL.fullmatch(rest):
-        return {"training": environments.environments(read_train(study_folder, run))}
-    if path.name != "cell.json":
-        return {}  # scores, whose cell tells the same
-    steps = environments.of_cell(mapping(mapping(read_json(path)).get("made_from")))
-    if not steps["training"]:
-        steps["training"] = environments.environments(read_train(study_folder, run))
-    return steps
 
 
 def of_study(study_folder: Path, study: ResolvedStudy) -> Told:
@@ -156,25 +76,50 @@ def of_study(study_folder: Path, study: ResolvedStudy) -> Told:
         for benchmark in study.study.benchmarks
     ]
     there = [path for path in expected if path.is_file()]
-    told = of_files(study_folder, {p.relative_to(study_folder).as_posix(): None for p in there})
-    told["warnings"] += [f"{p}: {_state_words('no file')}" for p in expected if is_other(p)]
+    names = {path.relative_to(study_folder).as_posix(): None for path in there}
+    told = of_files(study_folder, study, names)
+    told["warnings"] += [f"{p}: {state_words('no file')}" for p in expected if is_other(p)]
     told["warnings"] += [MADE_UP] if is_made_up(study_folder, study) else []
     return told | {"expected": len(expected), "there": len(there)}
 
 
 def of_report(place: Place, study: ResolvedStudy) -> Told:
-    """Tell whether what a report shows is still what lies beside it."""
+    """Tell whether a report is as it was made, and what it shows as it lies beside it."""
+    assert place.study is not None
+    path = sources.record_of(place.path)
+    if is_file(path):
+        record = sources.read_sources(path)
+        own = {"digits": record["made_from"]}
+        shown = {n: sources.state(place.study / n, sha) for n, sha in record["sources"].items()}
+        warnings = _changed_products(place.study, record["products"])
+    else:
+        own = {}
+        shown = _looked_for(place, study)
+        warnings = [f"{path}: is not there, so nothing says what made the report; make it anew"]
+        warnings += [
+            f"{place.path}: does not show {name} as it lies there: one of the two has changed"
+            for name, state in shown.items()
+            if state == "changed"
+        ]
+    ignored = ("unchanged",) if own else ("unchanged", "changed", "missing")
+    warnings += [
+        f"{place.study / name}: {state_words(state)}"
+        for name, state in shown.items()
+        if state not in ignored
+    ]
+    told = of_files(place.study, study, _behind(place.study, shown))
+    records = [path] if own else []
+    told["environments"] |= _drawn(place.study, [*records, *_records(place.study, shown)])
+    told["durations"] |= _own_duration(place)
+    warnings += [*told["warnings"], *([MADE_UP] if is_made_up(place.study, study) else [])]
+    return {**told, **own, "contents": shown, "warnings": warnings}
+
+
+def _looked_for(place: Place, study: ResolvedStudy) -> dict[str, sources.State]:
+    """Look for each file in the report itself: what is not found is changed, or the report is."""
     assert place.study is not None
     text = place.path.read_bytes()
-    names = sources.shown_in_report(study)
-    contents = {name: _shown(place.study / name, text) for name in names}
-    warnings = [
-        f"{place.study / name}: {_state_words(state)}"
-        for name, state in contents.items()
-        if state in ("changed", "no file")
-    ]
-    warnings += [MADE_UP] if is_made_up(place.study, study) else []
-    return {"contents": contents, "warnings": warnings}
+    return {name: _shown(place.study / name, text) for name in sources.shown_in_report(study)}
 
 
 def _shown(path: Path, report: bytes) -> sources.State:
@@ -183,6 +128,39 @@ def _shown(path: Path, report: bytes) -> sources.State:
     if not path.is_file():
         return "missing"
     return "unchanged" if base64.b64encode(path.read_bytes()) in report else "changed"
+
+
+def _records(study_folder: Path, shown: Mapping[str, sources.State]) -> list[Path]:
+    """Return the records of tables, figures and page that are unchanged since."""
+    unchanged = (study_folder / name for name, state in shown.items() if state == "unchanged")
+    return [record for path in unchanged if is_file(record := sources.record_of(path))]
+
+
+def _behind(study_folder: Path, shown: Mapping[str, sources.State]) -> dict[str, str]:
+    """Return the sources of what a report shows."""
+    files: dict[str, str] = {}
+    for path in _records(study_folder, shown):
+        files |= sources.read_sources(path)["sources"]
+    return files
+
+
+def _drawn(study_folder: Path, records: Iterable[Path]) -> dict[str, list[Environment]]:
+    """Return those of drawing, by the kind of what was drawn."""
+    found: dict[str, list[Environment]] = {}
+    for path in records:
+        place = place_in(path, study_folder)
+        own = texts(sources.read_sources(path)["environment"])
+        if place and own not in found.setdefault(place.kind, []):
+            found[place.kind].append(own)
+    return found
+
+
+def _own_duration(place: Place) -> dict[str, float]:
+    """Return how long it took to draw it, by its kind; nothing where that is not noted."""
+    assert place.study is not None
+    job = {"page": "explore", "report": "report"}.get(place.kind, f"{place.kind}s/{place.name}")
+    seconds = duration(place.study, job)
+    return {} if seconds is None else {place.kind: seconds}
 
 
 def elsewhere(path: Path, study_folder: Path | None) -> Place | Told:

@@ -133,7 +133,7 @@ def _of(place: Place, study: ResolvedStudy | None) -> Told:
         case "study":
             return of_product.of_study(place.study, study)
         case _:
-            return of_product.of_product(place)
+            return of_product.of_product(place, study)
 
 
 def _of_run(place: Place, study: ResolvedStudy) -> Told:

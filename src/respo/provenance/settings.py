@@ -8,24 +8,10 @@ from pydantic import BaseModel
 
 from respo.cli import UserError
 from respo.config import ResolvedStudy, Run, load_run_config
-from respo.config.schema import RunConfig
+from respo.config.schema import RunConfig, Training
 from respo.provenance.inside import is_file
 
 Entry = dict[str, Any]
-MAIN = (
-    "training.updates",
-    "training.mini_batch",
-    "training.rollouts_per_prompt",
-    "staleness",
-    "seed",
-    "training.optimizer.learning_rate",
-    "training.optimizer.warmup_updates",
-    "training.temperature",
-    "training.loss_aggregation",
-    "training.reward",
-    "model.max_prompt_tokens",
-    "model.max_response_tokens",
-)
 
 
 def settings(path: Path, study: ResolvedStudy, run: Run) -> dict[str, Any]:
@@ -37,36 +23,25 @@ def settings(path: Path, study: ResolvedStudy, run: Run) -> dict[str, Any]:
         run: one of its runs, or one that it no longer has.
 
     Returns:
-        `main`: by name the few settings by which runs are known; `differs`: key, value and default
-        where they are not the same; `chosen`: keys that have no default, with their values;
-        `beside_study`: settings of training that are not the study's,
-        with the value of the study and the file that goes before it; `objective`: its name and
-        parameters, those that differ from the formula's defaults, and the hash of the formula's
-        code, then and now.
+        `entries`: of each setting `key`, `value`, `default` if it has one, and where training has
+        another value than the study's, that (`study`) and the file that goes before it (`from`);
+        `objective`: its name and parameters, `differs`, those of them that are not the formula's
+        defaults, and the hash of the formula's code, then and now.
 
     Raises:
         UserError: the file is missing, no regular file, or of another version of the project.
     """
     is_file(path)
     config = load_run_config(path)
-    differs, chosen, main = [], {}, {}
+    beside = _beside_study(config, study, run)
+    entries = []
     for key, value, default in _leaves(config):
-        if key.startswith("objective"):
+        if key.startswith("objective") or (value is None and default is None):
             continue
-        if key in MAIN:
-            main[key.rpartition(".")[2]] = value
-        if default is ... or default is None:  # one of several keys that must be given
-            if value is not None or default is ...:
-                chosen[key] = value
-        elif value != default:
-            differs.append({"key": key, "value": value, "default": default})
-    return {
-        "main": main,
-        "differs": differs,
-        "chosen": chosen,
-        "beside_study": _beside_study(config, study, run),
-        "objective": _objective(config),
-    }
+        # A default of None: one of several keys that must be given.
+        known = {} if default is ... or default is None else {"default": default}
+        entries.append({"key": key, "value": value, **known, **beside.get(key, {})})
+    return {"entries": entries, "objective": _objective(config)}
 
 
 def _leaves(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -83,21 +58,15 @@ def _leaves(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, Any]
             yield f"{prefix}{name}", values[name], default
 
 
-def _beside_study(config: RunConfig, study: ResolvedStudy, run: Run) -> list[Entry]:
-    trained, common = config.training, study.study
-    found = []
-    for key in type(trained).model_fields:
-        value, of_study = getattr(trained, key), getattr(common, key, None)
-        if value != of_study:
-            found.append(
-                {
-                    "key": f"training.{key}",
-                    "value": _plain(value),
-                    "study": _plain(of_study),
-                    "from": _level(study, run, key),
-                }
-            )
-    return found
+def _beside_study(config: RunConfig, study: ResolvedStudy, run: Run) -> dict[str, Entry]:
+    """Return by key the settings of training in which a run is not like its study."""
+    common = Training(**{key: getattr(study.study, key) for key in Training.model_fields})
+    of_study = {key: value for key, value, _ in _leaves(common, "training.")}
+    return {
+        key: {"study": of_study[key], "from": _level(study, run, key.split(".")[1])}
+        for key, value, _ in _leaves(config.training, "training.")
+        if value != of_study[key]
+    }
 
 
 def _level(study: ResolvedStudy, run: Run, key: str) -> str:
@@ -107,10 +76,6 @@ def _level(study: ResolvedStudy, run: Run, key: str) -> str:
         if getattr(level, key, None) is not None:
             return f"{kind}/{name}.yaml"
     return f"studies/{study.name}.yaml: extra_runs"
-
-
-def _plain(value: Any) -> Any:
-    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
 
 
 def _objective(config: RunConfig) -> dict[str, Any]:
