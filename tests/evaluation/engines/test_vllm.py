@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -278,6 +279,41 @@ def test_any_part_again_is_the_same_and_a_killed_job_continues(checkpoint, whole
     assert again.to_pylist() == whole.to_pylist()
     assert how_made(again) == how_made(whole)
     assert [path.name for path in (tmp_path / ".shards").glob("*/*")] == ["finished.parquet"]
+
+
+HANGS = """
+import time
+from respo.evaluation import generate, shards
+from respo.evaluation.engines.vllm import VllmEngine
+
+shards.SECONDS, step, steps = 0.0, VllmEngine._step, []
+
+def hanging(self, engine):
+    steps.append(engine)
+    if len(steps) == 15:
+        time.sleep(200)
+    return step(self, engine)
+
+if __name__ == "__main__":  # workers import this
+    VllmEngine._step = hanging
+    generate.main()
+"""
+
+
+@needs_vllm
+def test_a_job_that_hangs_ends_with_its_workers(checkpoint, whole, tmp_path):
+    """As long as a worker lives it has the standard error, which is read to its end."""
+    out, program = tmp_path / "out.parquet", tmp_path / "hangs.py"
+    program.write_text(HANGS)
+    begin = time.monotonic()
+    done = start(checkpoint, out, str(program), tensor_parallel=2, silent_minutes=0.2)
+    assert done.returncode == 1
+    assert time.monotonic() - begin < 150
+    assert "Timeout (0:00:12)!" in done.stderr
+    assert " in hanging\n" in done.stderr
+    done = start(checkpoint, out, tensor_parallel=2)
+    assert done.returncode == 0, done.stderr
+    assert f"/{3 * SAMPLES} responses are there already" in done.stderr
 
 
 @needs_vllm
