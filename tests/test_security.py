@@ -40,7 +40,7 @@ def test_shell_commands_are_found() -> None:
 
 def names_of_imports(tree: ast.AST) -> dict[str, str]:
     """Return what the names that a file imports stand for: `load` for `torch.load`."""
-    found = {}
+    found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.asname: alias.name for alias in node.names if alias.asname}
