@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import time
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,6 +13,7 @@ from pydantic import Field
 
 from respo.cli import UserError
 from respo.config import Run, load_data_config, load_settings, load_study
+from respo.config.checks import check_runs
 from respo.config.schema import Strict
 from respo.config.validate import validate
 
@@ -94,6 +96,8 @@ def test_a_run_knows_its_paths():
         ("title", "a\x85b", "title: holds the control character U+0085; remove it"),
         ("title", "a\u202eb", "title: holds the control character U+202E; remove it"),
         ("title", "a\ufeffb", "title: holds the control character U+FEFF; remove it"),
+        ("title", "a\u2028b", "title: holds the control character U+2028; remove it"),
+        ("title", "a\u2029b", "title: holds the control character U+2029; remove it"),
         ("title", "x" * 201, "is not allowed: string should have at most 200 characters"),
         ("seedz", [1], "seedz: unknown key (did you mean 'seeds'?); allowed: updates,"),
         (
@@ -109,6 +113,75 @@ def test_a_bad_study(config, key, value, expected):
     text = message(config)
     assert str(path) in text
     assert expected in text
+
+
+HUGE = 10**9
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "value", "limit"),
+    [
+        ("studies/tiny", "updates", 10**30, "less than or equal to 100000000"),
+        ("studies/tiny", "mini_batch", HUGE, "less than or equal to 100000000"),
+        ("studies/tiny", "rollouts_per_prompt", HUGE, "less than or equal to 100000000"),
+        ("studies/tiny", "staleness.0", HUGE, "less than or equal to 100000000"),
+        ("studies/tiny", "overlong_buffer", HUGE, "less than or equal to 100000000"),
+        ("studies/tiny", "temperature", 1e308, "less than or equal to 100"),
+        ("studies/tiny", "temperature", 1e-320, "greater than or equal to 0.01"),
+        ("studies/tiny", "temperature", float("inf"), "less than or equal to 100"),
+        ("studies/tiny", "temperature", 10**400, "a valid number"),
+        ("studies/tiny", "optimizer.learning_rate", 1e300, "less than or equal to 1"),
+        (
+            "studies/tiny",
+            "optimizer.learning_rate",
+            1e-320,
+            "greater than or equal to 0.000000000001",
+        ),
+        ("studies/tiny", "optimizer.warmup_updates", HUGE, "less than or equal to 100000000"),
+        ("studies/tiny", "optimizer.weight_decay", 1e300, "less than or equal to 1000000"),
+        ("studies/tiny", "optimizer.gradient_clip", 1e300, "less than or equal to 1000000000"),
+        ("studies/tiny", "evaluation.temperature", 1e308, "less than or equal to 100"),
+        ("studies/tiny", "evaluation.top_p", 1e-300, "greater than or equal to 0.000001"),
+        ("studies/tiny", "evaluation.samples.chain-easy", HUGE, "less than or equal to 100000000"),
+        ("models/qwen3-tiny", "max_response_tokens", HUGE, "less than or equal to 100000000"),
+        ("models/qwen3-tiny", "warm_start.steps", HUGE, "less than or equal to 100000000"),
+        ("models/qwen3-tiny", "warm_start.learning_rate", 1e300, "less than or equal to 1"),
+        ("models/qwen3-tiny", "architecture.hidden_size", HUGE, "less than or equal to 1000000"),
+        (
+            "models/qwen3-tiny",
+            "architecture.num_hidden_layers",
+            HUGE,
+            "less than or equal to 1000000",
+        ),
+        ("models/qwen3-tiny", "resources.memory_mb", HUGE, "less than or equal to 100000000"),
+        ("datasets/chain", "rows", HUGE, "less than or equal to 100000000"),
+        ("benchmarks/chain-easy", "rows", HUGE, "less than or equal to 100000000"),
+        ("benchmarks/chain-easy", "samples", HUGE, "less than or equal to 100000000"),
+        ("benchmarks/chain-easy", "temperature", 1e-320, "greater than or equal to 0.01"),
+    ],
+)
+def test_a_number_that_no_machine_could_do_or_that_has_no_meaning(config, file, key, value, limit):
+    path = config / f"{file}.yaml"
+    values = place = yaml.safe_load(path.read_text())
+    *way, last = (int(part) if part.isdigit() else part for part in key.split("."))
+    for part in way:
+        place = place.setdefault(part, {}) if isinstance(place, dict) else place[part]
+    place[last] = value
+    path.write_text(yaml.safe_dump(values))
+    text = message(config)
+    assert text.startswith(f"{path}: {key}: {value!r} is not allowed: input should be {limit}")
+    assert "\n" not in text
+
+
+def test_many_runs_are_compared_in_no_time(config):
+    """Each with each would take half a minute; 13 runs for each seed."""
+    path = config / "studies" / "tiny.yaml"
+    edit(path, seeds=list(range(1000)))
+    resolved = load_study(config, "tiny")
+    assert len(resolved.runs()) == 13000
+    begin = time.process_time()
+    check_runs(resolved, path)
+    assert time.process_time() - begin < 5
 
 
 def test_a_number_that_yaml_reads_as_text_comes_with_its_remedy(config):
@@ -186,6 +259,10 @@ def test_settings_refuse_unknown_keys_of_the_command_line():
         ({"parameters": {"epsilon_low": "2e-1"}}, "parameters.epsilon_low: '2e-1' is text to YAML"),
         ({"parameters": {"epsilon_low": "low"}}, "parameters: "),
         ({"parameters": {"epsilon_low": [1]}}, "parameters.epsilon_low: [1] is not allowed; write"),
+        ({"source": "a\x1b[2Jb"}, "source: holds the control character U+001B; remove it"),
+        ({"source": "a\nb"}, "source: holds the control character U+000A; remove it"),
+        ({"source": ""}, "source: '' is not allowed"),
+        ({"deviations": ["1. a", "2.\u2028b"]}, "deviations.1: holds the control character U+2028"),
         ({"labels": "x"}, "labels: unknown key (did you mean 'label'?)"),
     ],
 )

@@ -11,6 +11,7 @@ from respo.config.schema import (
     VerlModel,
     VllmModel,
     impossible_options,
+    repeated,
     verifiers_of,
 )
 from respo.config.study import BASELINE, RESERVED_COLUMN, RESERVED_FOLDERS, ResolvedStudy
@@ -66,11 +67,9 @@ def check_models(resolved: ResolvedStudy, path: Path) -> None:
 
 def check_runs(resolved: ResolvedStudy, path: Path) -> None:
     """Refuse runs that stand twice."""
-    runs = resolved.runs()
-    twice = [run for i, run in enumerate(runs) if run in runs[:i]]
-    if twice:
+    if twice := repeated(resolved.runs()):
         raise UserError(
-            f"{path}: extra_runs: {twice[0].name} stands twice or is in the grid; keep one"
+            f"{path}: extra_runs: {twice.name} stands twice or is in the grid; keep one"
         )
 
 

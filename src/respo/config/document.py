@@ -102,9 +102,15 @@ def _kind(field: dict[str, Any], defs: dict[str, Any]) -> str:
         return "keys and values"
     low = field.get("minimum", field.get("exclusiveMinimum"))
     high = field.get("maximum", field.get("exclusiveMaximum"))
-    bounds = f"≥ {low}" if "minimum" in field else f"> {low}" if low is not None else ""
-    bounds += f" ≤ {high}" if "maximum" in field else f" < {high}" if high is not None else ""
+    least = "≥" if "minimum" in field else ">"
+    most = "≤" if "maximum" in field else "<"
+    bounds = f"{least} {_number(low)}" if low is not None else ""
+    bounds += f" {most} {_number(high)}" if high is not None else ""
     return " ".join([field["type"].replace("null", "nothing"), bounds]).strip()
+
+
+def _number(value: float) -> str:
+    return f"{value:,}".removesuffix(".0")
 
 
 def _code(value: Any) -> str:

@@ -7,10 +7,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from respo.config.schema.types import (
+    Bytes,
     Label,
     Positive,
-    PositiveFloat,
+    Seed,
     Strict,
+    Temperature,
     TopP,
     Verifier,
     _distinct,
@@ -25,7 +27,7 @@ class Chain(Strict):
         list[Annotated[int, Field(ge=1, le=64)]], Field(min_length=2, max_length=2)
     ] = Field(description="least and greatest number of operators in a prompt")
     rows: Positive = Field(description="number of distinct prompts")
-    seed: int = Field(ge=0, lt=2**31, description="seed of the generator")
+    seed: Seed = Field(description="seed of the generator")
 
     def prompt_tokens(self) -> tuple[int, int]:
         """Tokens of the shortest and of the longest prompt: digits, operators, equals sign."""
@@ -185,7 +187,7 @@ class Choices(Files):
         description="how the right option is named: by its label; by its number, from 0; or it is "
         "the first of them, and `fields` has no `answer`",
     )
-    shuffle: Annotated[int, Field(ge=0, lt=2**31)] | None = Field(
+    shuffle: Seed | None = Field(
         default=None,
         description="seed of the order of the options, which the question alone decides beside it; "
         "null: as in the file",
@@ -263,7 +265,7 @@ class Programs(Files):
         default=None,
         description="keep this many tests of a problem, those with the longest inputs; null: all",
     )
-    max_test_bytes: Positive | None = Field(
+    max_test_bytes: Bytes | None = Field(
         default=None,
         description="bytes that the tests of a problem have together at most: the longest come "
         "first, and those are kept that fit in; null: any",
@@ -322,7 +324,7 @@ class Column(Strict):
         description="raise it, and the rows are made anew, and all that was made from them"
     )
     samples: Positive = Field(description="K, responses per problem")
-    temperature: PositiveFloat | None = Field(
+    temperature: Temperature | None = Field(
         default=None, description="sampling temperature; null: the study's"
     )
     top_p: TopP | None = Field(default=None, description="nucleus sampling mass; null: the study's")

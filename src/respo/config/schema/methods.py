@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from respo.config.schema.models import LengthPenalty
-from respo.config.schema.types import Coefficient, Label, Rounds, Scalar, Strict
+from respo.config.schema.types import Coefficient, Label, Line, Rounds, Scalar, Strict
 
 Aggregation = Literal[
     "token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "seq-mean-token-sum-norm"
@@ -44,5 +44,5 @@ class Method(Overrides, Objective):
     """`config/methods/NAME.yaml`: an objective with its parameters."""
 
     label: Label = Field(description="name in tables and figures")
-    source: str = Field(min_length=1, description="paper and section")
-    deviations: list[str] = Field(description="numbered departures from the source; [] if none")
+    source: Line = Field(description="paper and section")
+    deviations: list[Line] = Field(description="numbered departures from the source; [] if none")

@@ -7,9 +7,11 @@ from pydantic import Field, model_validator
 
 from respo.config.schema.types import (
     Fraction,
+    LearningRate,
     Name,
     Positive,
-    PositiveFloat,
+    Seed,
+    Size,
     Strict,
     VerlOverrides,
 )
@@ -22,16 +24,14 @@ class Architecture(Strict):
     """Sizes of a Qwen3 policy, named as in transformers' configuration."""
 
     model_type: Literal["qwen3", "qwen3_moe"] = Field(description="dense or mixture of experts")
-    hidden_size: Positive = Field(description="width of the residual stream")
-    num_hidden_layers: Positive = Field(description="number of layers")
-    num_attention_heads: Positive = Field(description="query heads")
-    num_key_value_heads: Positive = Field(description="key and value heads")
-    head_dim: Positive = Field(description="width of a head; even")
-    intermediate_size: Positive = Field(
-        description="width of the feed-forward layer (of an expert)"
-    )
-    num_experts: Positive | None = Field(default=None, description="experts; `qwen3_moe` only")
-    num_experts_per_tok: Positive | None = Field(
+    hidden_size: Size = Field(description="width of the residual stream")
+    num_hidden_layers: Size = Field(description="number of layers")
+    num_attention_heads: Size = Field(description="query heads")
+    num_key_value_heads: Size = Field(description="key and value heads")
+    head_dim: Size = Field(description="width of a head; even")
+    intermediate_size: Size = Field(description="width of the feed-forward layer (of an expert)")
+    num_experts: Size | None = Field(default=None, description="experts; `qwen3_moe` only")
+    num_experts_per_tok: Size | None = Field(
         default=None, description="experts that each token uses; `qwen3_moe` only"
     )
 
@@ -61,10 +61,10 @@ class WarmStart(Strict):
     data: Name = Field(description="demonstrations are of prompts of this data set")
     steps: Positive = Field(description="supervised steps")
     batch: Positive = Field(description="demonstrations per step")
-    learning_rate: PositiveFloat = Field(description="peak rate; cosine decay after a warm-up")
+    learning_rate: LearningRate = Field(description="peak rate; cosine decay after a warm-up")
     direct: Fraction = Field(description="share of demonstrations without reasoning")
     corrupted: Fraction = Field(description="share of reasoning steps with a random result")
-    seed: int = Field(ge=0, lt=2**31, description="seed of weights and demonstrations")
+    seed: Seed = Field(description="seed of weights and demonstrations")
 
 
 class LocalPolicy(Strict):

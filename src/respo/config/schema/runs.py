@@ -8,7 +8,7 @@ from respo.config.schema.data import Chain, Dataset
 from respo.config.schema.methods import Objective
 from respo.config.schema.policies import Checkpoint, LocalPolicy, Policy, VerlPolicy
 from respo.config.schema.studies import Training
-from respo.config.schema.types import Positive, Strict
+from respo.config.schema.types import Positive, Seed, Strict
 
 
 class InitialConfig(Strict):
@@ -36,7 +36,7 @@ class RunConfig(Strict):
     objective: Objective
     objective_code: str
     staleness: Positive
-    seed: int
+    seed: Seed
     training: Training
     train_data: Dataset
 

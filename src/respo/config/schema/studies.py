@@ -10,15 +10,18 @@ from respo.config.schema.types import (
     Counts,
     FigureId,
     Label,
+    LearningRate,
     Name,
     Names,
     Penalty,
     Positive,
     PositiveFloat,
     Rounds,
+    Seed,
     Seeds,
     Strict,
     TableId,
+    Temperature,
     TopP,
     Verifier,
     VerlOverrides,
@@ -30,16 +33,15 @@ from respo.config.schema.types import (
 class Optimizer(Strict):
     """AdamW at a constant learning rate."""
 
-    learning_rate: PositiveFloat = Field(description="constant after the warm-up")
-    warmup_updates: int = Field(
-        ge=0,
+    learning_rate: LearningRate = Field(description="constant after the warm-up")
+    warmup_updates: WholeNumber = Field(
         description="updates of linear warm-up; 0 for none; "
         "with verl as many whole rollout batches",
     )
     betas: Annotated[
         list[Annotated[float, Field(ge=0, lt=1)]], Field(min_length=2, max_length=2)
     ] = Field(description="decay of the two moments")
-    weight_decay: float = Field(ge=0, allow_inf_nan=False, description="decoupled weight decay")
+    weight_decay: Coefficient = Field(description="decoupled weight decay")
     gradient_clip: PositiveFloat = Field(description="largest norm of the gradient")
 
 
@@ -48,10 +50,10 @@ class Training(Strict):
 
     updates: Positive = Field(description="policy updates of a run")
     mini_batch: Positive = Field(description="M, prompts per update")
-    rollouts_per_prompt: int = Field(
-        ge=2, description="G, responses per prompt; a group of one has no advantage"
+    rollouts_per_prompt: Annotated[Positive, Field(ge=2)] = Field(
+        description="G, responses per prompt; a group of one has no advantage"
     )
-    temperature: PositiveFloat = Field(
+    temperature: Temperature = Field(
         description="of rollouts and of the log-probabilities in the loss alike"
     )
     loss_aggregation: Aggregation = Field(description="how token losses become one number")
@@ -101,9 +103,9 @@ class Evaluation(Strict):
     """How the responses of a benchmark are sampled."""
 
     updates: Counts = Field(description="checkpoints to evaluate; tables show the last one")
-    temperature: PositiveFloat = Field(description="sampling temperature")
+    temperature: Temperature = Field(description="sampling temperature")
     top_p: TopP = Field(description="nucleus sampling mass; 1.0 off")
-    seed: int = Field(ge=0, lt=2**31, description="seed of the samples")
+    seed: Seed = Field(description="seed of the samples")
     samples: dict[Name, Positive] = Field(
         default={}, description="K by benchmark; the benchmark's own if left out"
     )
