@@ -37,6 +37,11 @@ def test_a_wrong_path_is_one_line(monkeypatch):
         run(monkeypatch, "absent")
 
 
+def test_an_empty_path_is_not_this_folder(monkeypatch):
+    with pytest.raises(SystemExit, match=r"^error: PATH is empty; give a file or folder of res"):
+        run(monkeypatch, "")
+
+
 def test_nothing_heavy_is_imported_for_what_needs_none(scores):
     code = (
         "import sys; from respo.explain.__main__ import main; main();"

@@ -663,6 +663,68 @@ def test_anything_else_is_one_message(made, tmp_path, name, content, message):
     assert str(error.value).startswith(f"{path}: ")
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("logs", r"holds the logs of steps\. Give what a step made, such as a cell\.json"),
+        ("benchmarks/eval", r"holds the durations of steps\. Give what a step made"),
+        ("tables", r"is a folder of many results\. Give one of them: respo/table1\.\*$"),
+        ("tables/respo", r"is a folder of many results\. Give one of them: table1\.\*$"),
+        ("data", r"is a folder of many results\. Give one of them: held_out, train$"),
+        ("initial", r"is a folder of many results\. Give one of them: qwen3-tiny$"),
+        ("qwen3-tiny", r"is a folder of many results\. Give one of them: empty, respo$"),
+        ("qwen3-tiny/empty", r"is a folder of many results\. Give one of them: it is empty$"),
+        ("data/held_out", r"one of them: a0, a1, a2, a3, a4, a5, a6, chain-hard\.parquet and 1 mo"),
+    ],
+)
+def test_a_folder_tells_what_lies_in_it(made, table, name, message):
+    for made_too in ("logs", "benchmarks/eval", "qwen3-tiny/empty"):
+        (made.path / made_too).mkdir(parents=True)
+    for count in range(7):
+        (made.path / f"data/held_out/a{count}").touch()
+    if name == "data":
+        (made.path / "data/.hidden").touch()
+    with pytest.raises(UserError, match=message) as error:
+        read(made.path / name)
+    assert str(error.value).startswith(f"{made.path / name}: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("respo/tables/respo/table1.md", "respo/tables/respo/table1.md"),
+        ("tiny/qwen3-tiny/respo/N32/seed1", "tiny/qwen3-tiny/respo/N32/seed1/train.json"),
+        ("tiny", "tiny/study.yaml"),
+    ],
+)
+def test_of_a_study_that_has_not_begun(tmp_path, name, target):
+    """In a fresh clone, its configuration tells what it will make."""
+    path = tmp_path / "results" / name
+    with pytest.raises(UserError) as error:
+        read(path)
+    study, where = name.partition("/")[0], tmp_path / "results"
+    assert str(error.value) == (
+        f"{path}: is not made yet. Make it: snakemake {where}/{target} "
+        f"--config study={study} results={where}"
+    )
+
+
+def test_of_a_study_that_nobody_knows(tmp_path):
+    with pytest.raises(UserError, match=r"no such file or folder\. There is no results/mine/study"):
+        read(tmp_path / "results/mine/tables/t.md")
+    with pytest.raises(UserError, match=r"Make it where it has: snakemake results/tiny/study\.ya"):
+        read(tmp_path / "results/tiny/tables/respo/table99.md")
+
+
+def test_a_cell_of_a_study_without_study_yaml(made):
+    (made.path / "study.yaml").unlink()
+    told = read(made.cell)
+    assert told["numbers"]["pass_at_1"] == 0.5
+    (warning,) = told["warnings"]
+    assert warning.startswith(f"{made.path}/study.yaml: is not there, so only what the file itself")
+    assert f"Make it: snakemake {made.path}/study.yaml --config study=tiny" in warning
+
+
 RUN = "qwen3-tiny/respo/N32/seed2"
 
 

@@ -10,7 +10,7 @@ import argparse
 import json
 from pathlib import Path
 
-from respo.cli import command, say
+from respo.cli import UserError, command, say
 from respo.explain.text import lines
 from respo.provenance.read import read
 
@@ -19,14 +19,16 @@ from respo.provenance.read import read
 def main() -> None:
     """Parse the command line and print."""
     parser = argparse.ArgumentParser(prog="python -m respo.explain", description=__doc__)
-    parser.add_argument("path", type=Path, metavar="PATH")
+    parser.add_argument("path", metavar="PATH")
     parser.add_argument(
         "--study", type=Path, help="results/STUDY of a table or figure that lies elsewhere"
     )
     parser.add_argument("--all", action="store_true", help="list every setting and every source")
     parser.add_argument("--json", action="store_true", help="print it for a program")
     options = parser.parse_args()
-    told = read(options.path, options.study)
+    if not options.path:
+        raise UserError("PATH is empty; give a file or folder of results")
+    told = read(Path(options.path), options.study)
     if options.json:
         print(json.dumps(told, indent=2))
     else:

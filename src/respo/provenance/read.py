@@ -92,6 +92,8 @@ def read(path: Path, study_folder: Path | None = None) -> dict[str, Any]:
             told["warnings"] = [*told["warnings"], PACKED]
         if MADE_UP in told["warnings"]:
             told |= {"command": made_up_by(place.study, study.name), "synthetic": True}
+    if place.study is None and (why := unknown.little_told(path)):
+        told["warnings"] = [*told["warnings"], why]
     if told.get("environments"):
         told["code_here"] = code_revision()
     return told
