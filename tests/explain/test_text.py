@@ -250,8 +250,8 @@ def sources(states):
         "map": {"columns": {"Hard": "chain-hard"}, "rows": rows},
         "differing": {},
         "environments": {"training": [{"torch": "1"}, {"torch": "2"}]},
-        "durations": {"training": 200.0, "table": 1.0},
-        "counted": {"training": 7},
+        "durations": {"training": 200.0, "scoring": 3.0, "table": 1.0},
+        "counted": {"training": 7, "scoring": 1},
         "warnings": [],
     }
 
@@ -276,6 +276,7 @@ def test_sources_of_a_table():
         "",
         "Time",
         "  training (work, sum of 7): 3.3 min",
+        "  scoring (job): 3.0 s",
         "  table (job): 1.0 s",
     ]
 

@@ -710,9 +710,9 @@ def test_of_a_study_that_has_not_begun(tmp_path, name, target):
 
 
 def test_of_a_study_that_nobody_knows(tmp_path):
-    with pytest.raises(UserError, match=r"no such file or folder\. There is no results/mine/study"):
+    with pytest.raises(UserError, match=r"no such file or folder\. results/mine/study\.yaml would"):
         read(tmp_path / "results/mine/tables/t.md")
-    with pytest.raises(UserError, match=r"Make it where it has: snakemake results/tiny/study\.ya"):
+    with pytest.raises(UserError, match=r"Where that is: snakemake results/tiny/study\.yaml --co"):
         read(tmp_path / "results/tiny/tables/respo/table99.md")
 
 

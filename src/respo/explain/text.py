@@ -134,7 +134,7 @@ def _times(told: Told) -> Iterator[str]:
     for step, seconds in told.get("durations", {}).items():
         if seconds is not None:
             counted = told.get("counted", {}).get(step)
-            many = f", sum of {counted}" if counted else ""
+            many = f", sum of {counted}" if counted and counted > 1 else ""
             yield f"{step} ({'work' if step in WORK else 'job'}{many}): {_duration(seconds)}"
     for start in training.get("starts", ()):
         if "at" in start:

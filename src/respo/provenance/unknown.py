@@ -57,8 +57,8 @@ def _not_begun(path: Path) -> str:
         return text
     name = names[names.index("results") + 1]
     return (
-        f"{text}. There is no results/{name}/study.yaml, which says what the study makes, and if "
-        f"config/studies has {name}.yaml, it names no such file. Make it where it has: "
+        f"{text}. results/{name}/study.yaml would say what the study makes, and is not there, nor "
+        f"is a config/studies/{name}.yaml that names such a file. Where that is: "
         f"snakemake results/{name}/study.yaml --config study={name}"
     )
 
