@@ -36,6 +36,7 @@ from respo.weight_files import check_sums, policy_hash
 
 PROGRESS_SECONDS = 5.0
 # Each step of vLLM is a sign of life; of the local engine hundreds of responses, which take longer.
+# What hangs in a worker of vLLM, vLLM tells of itself after 5 minutes, and kills its workers.
 SILENT_MINUTES = {"local": 240.0, "vllm": 30.0}
 SCHEMA = pa.schema(
     [
