@@ -92,7 +92,8 @@ def _configuration(told: Told, everything: bool) -> Iterator[str]:
     yield from of_runs(told.get("configurations", {}), everything)
     if sampling := told.get("sampling"):
         yield "sampling: " + ", ".join(f"{key} {value_text(v)}" for key, v in sampling.items())
-    if verifier := told.get("verifier"):
+    named = any("verifier" in one for one in told.get("environments", {}).get("scoring", ()))
+    if (verifier := told.get("verifier")) and not named:  # else it stands among the versions
         yield "verifier: " + " ".join(str(value) for value in verifier.values())
 
 
