@@ -127,7 +127,7 @@ HUGE = 10**9
         ("studies/tiny", "staleness.0", HUGE, "less than or equal to 100000000"),
         ("studies/tiny", "overlong_buffer", HUGE, "less than or equal to 100000000"),
         ("studies/tiny", "temperature", 1e308, "less than or equal to 100"),
-        ("studies/tiny", "temperature", 1e-320, "greater than or equal to 0.01"),
+        ("studies/tiny", "temperature", 1e-320, "greater than or equal to 0.001"),
         ("studies/tiny", "temperature", float("inf"), "less than or equal to 100"),
         ("studies/tiny", "temperature", 10**400, "a valid number"),
         ("studies/tiny", "optimizer.learning_rate", 1e300, "less than or equal to 1"),
@@ -157,7 +157,7 @@ HUGE = 10**9
         ("datasets/chain", "rows", HUGE, "less than or equal to 100000000"),
         ("benchmarks/chain-easy", "rows", HUGE, "less than or equal to 100000000"),
         ("benchmarks/chain-easy", "samples", HUGE, "less than or equal to 100000000"),
-        ("benchmarks/chain-easy", "temperature", 1e-320, "greater than or equal to 0.01"),
+        ("benchmarks/chain-easy", "temperature", 1e-320, "greater than or equal to 0.001"),
     ],
 )
 def test_a_number_that_no_machine_could_do_or_that_has_no_meaning(config, file, key, value, limit):

@@ -219,7 +219,8 @@ def test_responses_go_if_asked_for(study_copy, tmp_path, monkeypatch, capsys):
     assert "without" not in capsys.readouterr().out
     with tarfile.open(out) as archive:
         assert f"mini/{CELL}/generations.parquet" in archive.getnames()
-        archive.extractall(tmp_path / "there/results", filter="data")
+    (tmp_path / "there/results").mkdir(parents=True)
+    subprocess.run(["tar", "xf", out], cwd=tmp_path / "there/results", check=True)
     # With them the page can be made again: it shows some.
     (tmp_path / "there/Snakefile").touch()
     monkeypatch.chdir(tmp_path / "there")

@@ -99,7 +99,7 @@ FigureId = Literal[
 Fraction = Annotated[float, Field(ge=0, le=1)]
 TopP = Annotated[float, Field(ge=1e-6, le=1)]
 # Logits are divided by it.
-Temperature = Annotated[float, Field(ge=0.01, le=100)]
+Temperature = Annotated[float, Field(ge=0.001, le=100)]
 LearningRate = Annotated[float, Field(ge=1e-12, le=1)]
 PositiveFloat = Annotated[float, Field(ge=1e-9, le=1e9)]
 # Far from where float32 overflows.
