@@ -39,11 +39,11 @@ HEAD = """# How fast it is
 `./run bench` installs the peers, measures and writes this page; `./run bench NAME ...` writes some
 of its sections anew.
 
-Figures are processor time on one thread, or what it does in a second of it: medians over some
-rounds, in which ours and the peer take turns (A B A B), so that other work on the machine
+Figures are processor time on one thread, or work done per second of processor time: medians over
+some rounds, in which ours and the peer take turns (A B A B), so that other work on the machine
 disturbs both alike. The ratio is how many times as fast, or as small, ours is, in each round:
 above 1 ours is ahead, and where the range in brackets holds 1 there is no telling. It is the median
-of the rounds' ratios, not the quotient of the two medians beside it. The last column is the same by
+of the rounds' ratios, not the quotient of the two medians beside it. The last column is the ratio by
 wall clock. Sections are measured one by one: revision, machine and load stand below each title.
 """
 

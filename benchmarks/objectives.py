@@ -2,9 +2,9 @@
 
 All run in one process, in turns, on one thread, on the same float32 tensors: responses from a
 quarter of the width to all of it, some log-ratios beyond every clip. Where verl has the same
-objective (cispo, dppo-tv, grpo, gspo, sapo) its loss is the peer. It has none for the others: they
-stand against its `vanilla`, PPO's clip, which is another formula, as a measure of what a loss in
-verl costs. Memory is the most that is allocated beyond the inputs at any moment, from torch's
+objective (cispo, dppo-tv, gspo, sapo, and grpo as `vanilla`) its loss is the peer. The others
+stand against `vanilla` too, PPO's clip, which is another formula: a measure of what a loss in verl
+costs. Memory is the most that is allocated beyond the inputs at any moment, from torch's
 profiler. verl's losses also compute a clip fraction and an estimate of the KL divergence; ours
 leave the diagnostics to functions of their own, which the rows `with diagnostics` include.
 """

@@ -694,7 +694,7 @@ def test_a_folder_tells_what_lies_in_it(made, table, name, message):
     [
         ("respo/tables/respo/table1.md", "respo/tables/respo/table1.md"),
         ("tiny/qwen3-tiny/respo/N32/seed1", "tiny/qwen3-tiny/respo/N32/seed1/train.json"),
-        ("tiny", "tiny/study.yaml"),
+        ("tiny", ""),
     ],
 )
 def test_of_a_study_that_has_not_begun(tmp_path, name, target):
@@ -703,17 +703,37 @@ def test_of_a_study_that_has_not_begun(tmp_path, name, target):
     with pytest.raises(UserError) as error:
         read(path)
     study, where = name.partition("/")[0], tmp_path / "results"
+    target = f"{where}/{target} " if target else ""
     assert str(error.value) == (
-        f"{path}: is not made yet. Make it: snakemake {where}/{target} "
-        f"--config study={study} results={where}"
+        f"{path}: is not made yet. Make it: snakemake {target}--config study={study} "
+        f"results={where}"
     )
 
 
+RUN = "qwen3-tiny/respo/N32/seed2"
+
+
 def test_of_a_study_that_nobody_knows(tmp_path):
-    with pytest.raises(UserError, match=r"no such file or folder\. results/mine/study\.yaml would"):
+    with pytest.raises(UserError, match=r"there is no config/studies/mine\.yaml that would say"):
         read(tmp_path / "results/mine/tables/t.md")
-    with pytest.raises(UserError, match=r"Where that is: snakemake results/tiny/study\.yaml --co"):
+    with pytest.raises(UserError, match="no such file or folder, and study tiny makes none"):
         read(tmp_path / "results/tiny/tables/respo/table99.md")
+
+
+@pytest.mark.parametrize("name", [".", f"{RUN}/train.json", "initial/qwen3-tiny"])
+def test_of_a_study_without_study_yaml(made, name):
+    """As after one cell: what is there cannot be placed before it is made."""
+    (made.path / "study.yaml").unlink()
+    path = made.path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        path.touch()
+    with pytest.raises(UserError) as error:
+        read(path)
+    assert str(error.value) == (
+        f"{made.path}/study.yaml: is not there, so nothing is told of {path}. Make it: "
+        f"snakemake {made.path}/study.yaml --config study=tiny results={made.path.parent}"
+    )
 
 
 def test_a_cell_of_a_study_without_study_yaml(made):
@@ -723,9 +743,6 @@ def test_a_cell_of_a_study_without_study_yaml(made):
     (warning,) = told["warnings"]
     assert warning.startswith(f"{made.path}/study.yaml: is not there, so only what the file itself")
     assert f"Make it: snakemake {made.path}/study.yaml --config study=tiny" in warning
-
-
-RUN = "qwen3-tiny/respo/N32/seed2"
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def _remedy(path: Path) -> str:
     if (path / "initial").is_dir():  # as after one cell, which needs no study.yaml
         name = path.resolve().name
         return f"`{targets.make(path, name, 'study.yaml')}` makes it"
-    return "give the results folder of a study, such as results/tiny, or that of an unpacked pack"
+    return "give the results folder of a study that has been started, or that of an unpacked pack"
 
 
 def _manifest(path: Path) -> dict[str, Any]:

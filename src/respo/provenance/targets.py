@@ -59,7 +59,16 @@ def make(study_folder: Path, study: str, target: str, options: str = "") -> str:
     """Return the command that makes a target that is not there; arguments as in `remake`."""
     before, after, where = command(study_folder, study)
     before = before.removeprefix("snakemake")
-    words = f"snakemake{options}{before}{shlex.quote(target)}{after}"
+    return _there(where, f"snakemake{options}{before}{shlex.quote(target)}{after}")
+
+
+def make_all(study_folder: Path, study: str) -> str:
+    """Return the command that makes a whole study; arguments as in `remake`."""
+    _, after, where = command(study_folder, study)
+    return _there(where, f"snakemake{after}")
+
+
+def _there(where: str, words: str) -> str:
     return f"cd {shlex.quote(where)} && {words}" if where else words
 
 

@@ -8,7 +8,7 @@ from respo.provenance.inside import MANIFEST
 from respo.provenance.of_run import is_made_up
 from respo.provenance.places import KINDS, Place, absolute, place_in, study_folder
 from respo.provenance.sources import CONFIG
-from respo.provenance.targets import make, remake, target_of
+from respo.provenance.targets import make, make_all, remake, target_of
 
 NAMED = 8  # of many files
 
@@ -49,18 +49,18 @@ def absent(path: Path) -> str:
 def _not_begun(path: Path) -> str:
     """Say of a path in no results folder whether a study of the checkout makes it, and how."""
     if known := not_begun(path):
-        target = target_of(known.place) or "study.yaml"
-        return f"{path}: is not made yet. Make it: {make(known.folder, known.study.name, target)}"
+        folder, name = known.folder, known.study.name
+        target = target_of(known.place)
+        command = make(folder, name, target) if target else make_all(folder, name)
+        return f"{path}: is not made yet. Make it: {command}"
     text = f"{path}: no such file or folder"
     names = absolute(path).parts
     if "results" not in names[:-1]:
         return text
     name = names[names.index("results") + 1]
-    return (
-        f"{text}. results/{name}/study.yaml would say what the study makes, and is not there, nor "
-        f"is a config/studies/{name}.yaml that names such a file. Where that is: "
-        f"snakemake results/{name}/study.yaml --config study={name}"
-    )
+    if (CONFIG / "studies" / f"{name}.yaml").is_file():
+        return f"{text}, and study {name} makes none of that name"
+    return f"{text}, and there is no config/studies/{name}.yaml that would say what makes it"
 
 
 def not_begun(path: Path) -> NotBegun | None:
@@ -133,6 +133,11 @@ def other(path: Path) -> str:
     if first in ("logs", "benchmarks"):
         what = "log" if first == "logs" else "duration"
         return f"{path}: is the {what} of a step. Give what the step made, such as a cell.json"
+    if known := not_begun(path):
+        return (
+            f"{known.folder / 'study.yaml'}: is not there, so nothing is told of {path}. "
+            f"Make it: {make(known.folder, known.study.name, 'study.yaml')}"
+        )
     return f"{path}: is nothing whose origin is recorded. Give {KINDS}"
 
 
