@@ -42,9 +42,10 @@ of its sections anew.
 Figures are processor time on one thread, or work done per second of processor time: medians over
 some rounds, in which ours and the peer take turns (A B A B), so that other work on the machine
 disturbs both alike. The ratio is how many times as fast, or as small, ours is, in each round:
-above 1 ours is ahead, and where the range in brackets holds 1 there is no telling. It is the median
-of the rounds' ratios, not the quotient of the two medians beside it. The last column is the ratio by
-wall clock. Sections are measured one by one: revision, machine and load stand below each title.
+above 1 ours is ahead, and where the range in brackets holds 1 there is no telling. It is the
+median of the rounds' ratios, not the quotient of the two medians beside it. The last column is the
+ratio by wall clock. Sections are measured one by one: revision, machine and load stand below each
+title.
 """
 
 

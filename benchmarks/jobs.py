@@ -1,8 +1,9 @@
 """What a job costs beside its work: Snakemake's share, and the start of Python with its imports.
 
 Snakemake's share of a job is the time of 150 jobs that do nothing, less the time of none, divided
-by 150: for a rule with log, benchmark, message and parameters as ours have, against a bare one. What ours takes more is `tee` for the log, and what watches the job to measure it; where the
-ratio is near 1, or scatters to both sides of it, that is less than the noise of the machine.
+by 150: for a rule with log, benchmark, message and parameters as ours have, against a bare one.
+What ours takes more is `tee` for the log, and what watches the job to measure it; where the ratio
+is near 1, or scatters to both sides of it, that is less than the noise of the machine.
 A command's start is until its command line is read, against that of `python -c pass` with NumPy and
 PyArrow, which all of ours need. That is a floor, so the ratio is below 1: beyond it are YAML, the
 standard library and our own modules, for tables and figures the schema of the configuration, for
